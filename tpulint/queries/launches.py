@@ -59,6 +59,11 @@ UPDATES = frozenset(["apply_gradients", "minimize"])
 KERAS_TRAINING = frozenset(name for name, step in STEPS.items() if step == "train_step")
 
 
+def is_few(steps: int | None) -> bool:
+    """Return whether so many steps are over before their launches matter."""
+    return steps is not None and steps < FEW_STEPS
+
+
 @dataclass(frozen=True)
 class StepLoop:
     """A loop of Python, the call in it that launches a step, and the number of its rounds."""

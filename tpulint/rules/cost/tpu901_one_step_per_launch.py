@@ -13,7 +13,7 @@ from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.certainty import definite_if
 from tpulint.queries.entry_calls import constant_int, estimator_of, may_use_tpu, tpu_config
 from tpulint.queries.launches import (
-    FEW_STEPS,
+    is_few,
     is_of_contrib,
     is_training_on_tpu,
     step_loops,
@@ -26,7 +26,6 @@ SETTINGS = ("steps_per_execution", "experimental_steps_per_execution")
 # tensorflow/python/distribute/tpu_strategy.py: of TPUStrategyV1, 1 by default.
 OLD_SETTING = "steps_per_run"
 LAST_WITHOUT_SETTING, LAST_EXPERIMENTAL = "2.0", "2.3"
-DEBUGS = "run_eagerly"
 IN_A_FUNCTION = "make a tf.function with `for _ in tf.range(steps)` around the step"
 
 
@@ -47,32 +46,24 @@ class OneStepPerLaunch(Rule):
 
 def launches(steps: int | None, unit: str = "") -> str:
     """Return the number of launches in words."""
-    return (
-        "a launch for each step" if steps is None else f"a launch for each of {steps:,} steps{unit}"
-    )
-
-
-def sets_steps_of_strategy(program: Program) -> bool:
-    """Return whether a strategy of TensorFlow 1 was told how many steps it runs for a launch."""
-    strategies = program.named.get("TPUStrategy", ())
-    return any(call.argument(OLD_SETTING) is not None for call in strategies)
+    return f"a launch for each {'step' if steps is None else f'of {steps:,} steps{unit}'}"
 
 
 def check_fit(program: Program, computation: Computation, report: Report) -> None:
     """Report the `compile` of a model that `fit` trains step by step."""
     fit = computation.call
     model = fit.receiver
-    if sets_steps_of_strategy(program):
-        return
     setting = setting_at(program, fit)
     place = " to `TPUStrategy`" if setting == OLD_SETTING else ""
     compiles = [call for call in program.named.get("compile", ()) if call.receiver is model]
-    if setting is None or len(compiles) != 1 or not launches_each_step(compiles[0]):
+    # A strategy of TensorFlow 1 may have been told how many steps it runs for a launch.
+    strategies = program.named.get("TPUStrategy", ())
+    if setting is None or any(call.argument(OLD_SETTING) is not None for call in strategies):
         return
     if isinstance(model, (ExternalObject, Instance)) and model.attributes.keys() & set(SETTINGS):
         return
     steps = steps_of_fit(program, fit)
-    if steps is not None and steps < FEW_STEPS:
+    if len(compiles) != 1 or not launches_each_step(compiles[0]) or is_few(steps):
         return
     chunk = 100 if steps is None or steps >= 200 else steps
     report(
@@ -106,27 +97,24 @@ def setting_at(program: Program, fit: ApiCall) -> str | None:
 
 def launches_each_step(compiled: ApiCall) -> bool:
     """Return whether `compile` certainly leaves one step for each launch."""
-    if compiled.is_starred:
-        return False
-    eager = compiled.argument(DEBUGS, 5)
-    if eager is not None and eager.value not in (Const(False), NONE):
-        return False
-    settings = [compiled.argument(name) for name in SETTINGS]
-    return all(setting is None or setting.value in (Const(1), NONE) for setting in settings)
+    is_eager = compiled.value("run_eagerly", 5) not in (None, Const(False), NONE)
+    settings = [compiled.value(name) for name in SETTINGS]
+    are_default = all(setting in (None, Const(1), NONE) for setting in settings)
+    return are_default and not is_eager and not compiled.is_starred
 
 
 def steps_of_fit(program: Program, fit: ApiCall) -> int | None:
     """Return how many steps an epoch has; None where that is not known."""
-    argument = fit.argument("steps_per_epoch", None)
-    if argument is not None and argument.value != NONE:
-        return constant_int(argument.value)
+    steps = fit.value("steps_per_epoch")
+    if steps not in (None, NONE):
+        return constant_int(steps)
     feeds = [feed for feed in program.feeds if feed.site == fit.site]
     return steps_of_epoch(feeds[0]) if len(feeds) == 1 else None
 
 
 def check_loops(program: Program, report: Report) -> None:
     for steps in step_loops(program):
-        if steps.rounds is not None and steps.rounds < FEW_STEPS:
+        if is_few(steps.rounds):
             continue
         report(
             steps.launch.site.span,
@@ -150,9 +138,16 @@ def check_estimators(program: Program, report: Report) -> None:
         number = config.argument("iterations_per_loop", 0)
         if number is None or number.value != Const(1):
             continue
-        feeds = [feed for feed in program.feeds if trains_by(program, feed, config)]
+        feeds = [
+            feed
+            for feed in program.feeds
+            if feed.kind == "train"
+            and (estimator := estimator_of(program, feed)) is not None
+            and may_use_tpu(estimator)
+            and tpu_config(estimator) is config.result
+        ]
         amounts = [steps_of_training(feed, program) for feed in feeds]
-        if not feeds or any(steps is not None and steps < FEW_STEPS for steps in amounts):
+        if not feeds or any(map(is_few, amounts)):
             continue
         steps = amounts[0] if len(amounts) == 1 else None
         report(
@@ -168,19 +163,11 @@ def check_estimators(program: Program, report: Report) -> None:
         )
 
 
-def trains_by(program: Program, feed: Feed, config: ApiCall) -> bool:
-    """Return whether `feed` trains a TPUEstimator that has this TPUConfig."""
-    estimator = estimator_of(program, feed) if feed.kind == "train" else None
-    if estimator is None or not may_use_tpu(estimator):
-        return False
-    return tpu_config(estimator) is config.result
-
-
 def steps_of_training(feed: Feed, program: Program) -> int | None:
     """Return how many steps `train` is asked for; None where that is not a constant."""
     for call in program.at.get(feed.site, ()):
-        for name, position in (("steps", 2), ("max_steps", 3)):
-            argument = call.argument(name, position)
-            if argument is not None and argument.value != NONE:
-                return constant_int(argument.value)
+        for place in (("steps", 2), ("max_steps", 3)):
+            number = call.value(*place)
+            if number not in (None, NONE):
+                return constant_int(number)
     return None

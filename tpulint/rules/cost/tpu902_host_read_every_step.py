@@ -15,7 +15,7 @@ from tpulint.finding import Certainty, Severity
 from tpulint.frontends.tensorflow.knowledge.tf_names import is_tensorflow
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.certainty import definite_if
-from tpulint.queries.launches import FEW_STEPS, StepLoop, step_loops
+from tpulint.queries.launches import StepLoop, is_few, step_loops
 from tpulint.rules.base import Report, Rule, register
 
 CONVERSIONS = frozenset(["builtins.float", "builtins.int", "builtins.bool", "builtins.print"])
@@ -46,16 +46,12 @@ class HostReadEveryStep(Rule):
 
     def check(self, program: Program, report: Report) -> None:
         for steps in step_loops(program):
-            if steps.rounds is not None and steps.rounds < FEW_STEPS:
-                continue
-            for read in reads_in(program, steps):
-                number = (
-                    "each round" if steps.rounds is None else f"each of {steps.rounds:,} rounds"
-                )
+            rounds = "round" if steps.rounds is None else f"of {steps.rounds:,} rounds"
+            for read in () if is_few(steps.rounds) else reads_in(program, steps):
                 report(
                     read.site.span,
-                    f"{read.words} waits for the device in {number} of this loop, and the next step"
-                    " starts only then: move it under `if step % 100 == 0`, or after the loop",
+                    f"{read.words} waits for the device in each {rounds} of this loop, and the next"
+                    " step starts only then: move it under `if step % 100 == 0`, or after the loop",
                     certainty=definite_if(
                         read.sure,
                         steps.rounds is not None,
@@ -73,14 +69,16 @@ class HostReadEveryStep(Rule):
 
 def reads_in(program: Program, steps: StepLoop) -> Iterator[LoopRead]:
     """Yield what each round of the loop reads."""
-    values = metrics_of(steps)
-    is_certain = not any(program.named.get(name) for name in RECORDS)
+    values = {  # the metrics that the step updates
+        id(call.receiver)
+        for call in steps.computation.calls
+        if call.last == "update_state" and isinstance(call.receiver, ExternalObject)
+    }
+    is_certain = not program.named_any(RECORDS)
     for call in program.calls:
         if not is_in_each_round(call.context, steps):
             continue
-        taken = [argument.value for argument in call.arguments]
-        if call.receiver is not None:
-            taken.append(call.receiver)
+        taken = [call.receiver, *(argument.value for argument in call.arguments)]
         if not any(is_of_step(value, steps, values) for value in taken):
             continue
         if call.path in CONVERSIONS or call.last in METHODS:
@@ -99,15 +97,6 @@ def reads_in(program: Program, steps: StepLoop) -> Iterator[LoopRead]:
             yield LoopRead(use.site, "this comparison", False)
 
 
-def metrics_of(steps: StepLoop) -> set[int]:
-    """Return the metrics that the step updates, by identity."""
-    return {
-        id(call.receiver)
-        for call in steps.computation.calls
-        if call.last == "update_state" and isinstance(call.receiver, ExternalObject)
-    }
-
-
 def is_in_each_round(context: Context, steps: StepLoop) -> bool:
     """Return whether each round of the loop gets here, on the host, and once."""
     loops = [scope for scope in context.scopes if scope.kind == LOOP]
@@ -116,7 +105,7 @@ def is_in_each_round(context: Context, steps: StepLoop) -> bool:
     return context.conditions <= steps.computation.context.conditions
 
 
-def is_of_step(value: Value, steps: StepLoop, values: set[int]) -> bool:
+def is_of_step(value: Value | None, steps: StepLoop, values: set[int]) -> bool:
     """Return whether the value comes from the step that the loop launches."""
     if id(value) in values:
         return True

@@ -95,28 +95,24 @@ class StarvedInput(Rule):
             is_sure = is_training_feed(program, feed)
             if is_sure is None:
                 continue
-            data = data_of(program, feed)
-            all_ways = ways(data)
+            all_ways = ways(data_of(program, feed))
             slow = list(given_by_python(program, feed))
             for way in all_ways:
                 slow += slow_steps(Pipeline(program, feed, way, is_sure and len(all_ways) == 1))
             for step in slow:
-                if (step.site.span, step.does) not in reported:
-                    reported.add((step.site.span, step.does))
-                    _report(feed, step, report)
-
-
-def _report(feed: Feed, step: Slow, report: Report) -> None:
-    report(
-        step.site.span,
-        step.message,
-        certainty=definite_if(step.is_sure),
-        trace=(
-            traces.host_step(feed.site, "trains on what this pipeline gives"),
-            traces.host_step(step.site, step.does),
-        ),
-        doubt=step.doubt,
-    )
+                if (step.site.span, step.does) in reported:
+                    continue
+                reported.add((step.site.span, step.does))
+                report(
+                    step.site.span,
+                    step.message,
+                    certainty=definite_if(step.is_sure),
+                    trace=(
+                        traces.host_step(feed.site, "trains on what this pipeline gives"),
+                        traces.host_step(step.site, step.does),
+                    ),
+                    doubt=step.doubt,
+                )
 
 
 def is_training_feed(program: Program, feed: Feed) -> bool | None:
@@ -138,9 +134,14 @@ def given_by_python(program: Program, feed: Feed) -> Iterator[Slow]:
     if feed.kind != "fit":
         return
     data = feed.data
-    if all(map(is_pythons, options(data))) or all(map(_is_flow, options(data))):
+    are_flows = all(isinstance(it, ExternalObject) and it.last in FLOWS for it in options(data))
+    if are_flows or all(map(is_pythons, options(data))):
         # Keras can run several of either; who asks for that has thought of it.
-        if any(_asks_for_workers(call) for call in program.at.get(feed.site, ())):
+        if any(
+            argument.star or argument.keyword in WORKERS
+            for call in program.at.get(feed.site, ())
+            for argument in call.arguments
+        ):
             return
         yield Slow(
             feed.site,
@@ -162,14 +163,6 @@ def given_by_python(program: Program, feed: Feed) -> Iterator[Slow]:
                 "takes the whole array",
                 "if it has this type, and the host is not this machine",
             )
-
-
-def _asks_for_workers(fit: ApiCall) -> bool:
-    return any(argument.star or argument.keyword in WORKERS for argument in fit.arguments)
-
-
-def _is_flow(data: Value) -> bool:
-    return isinstance(data, ExternalObject) and data.last in FLOWS
 
 
 def slow_steps(pipeline: Pipeline) -> Iterator[Slow]:
@@ -220,8 +213,10 @@ def serial_maps(pipeline: Pipeline, steps: list[ExternalObject]) -> Iterator[Slo
         if heavy is None or (hinders is None and not is_old):
             continue
         size = batch_behind(pipeline, index)
-        culprit = "" if is_old or hinders is None or hinders is heavy else hinders.last
-        why = f", because `{culprit}` is stateful" if culprit else ""
+        is_other = hinders is not None and hinders is not heavy
+        why = (
+            f", because `{hinders.last}` is stateful" if hinders and is_other and not is_old else ""
+        )
         tuned = "tf.data.experimental.AUTOTUNE" if is_old else "tf.data.AUTOTUNE"
         yield Slow(
             step.site,
@@ -252,8 +247,7 @@ def _is_run_by(call: ApiCall, step: ExternalObject) -> bool:
 
 def _is_serial(program: Program, step: ExternalObject, setting: str, position: int) -> bool:
     """Return whether a step certainly has no such setting, or one that is as good as none."""
-    calls = program.by_result.get(id(step), ())
-    if any(argument.star for call in calls for argument in call.arguments):
+    if any(call.is_starred for call in program.by_result.get(id(step), ())):
         return False
     return step.argument(setting, position) in (None, NONE)
 
@@ -263,7 +257,8 @@ def generators(pipeline: Pipeline) -> Iterator[Slow]:
     source, *others = reversed(pipeline.way)
     if source.last != "from_generator" or any(step.last in SPLITS for step in others):
         return
-    if any(_reads_files(pipeline.program, step) for step in others):
+    maps = [pipeline.program.piped_at.get(it.site, ()) for it in others if it.last == "map"]
+    if any(call.last in tf_names.FILE_READERS for inside in maps for call in inside):
         return
     size = batch_behind(pipeline, len(pipeline.way) - 1)
     yield Slow(
@@ -276,37 +271,27 @@ def generators(pipeline: Pipeline) -> Iterator[Slow]:
     )
 
 
-def _reads_files(program: Program, step: ExternalObject) -> bool:
-    inside = program.piped_at.get(step.site, ())
-    return step.last == "map" and any(call.last in tf_names.FILE_READERS for call in inside)
-
-
 def serial_reads(pipeline: Pipeline) -> Iterator[Slow]:
     """Yield the reader that takes one of many files after the other."""
-    source = pipeline.way[-1]
-    number = None
-    reader = source
+    program, source = pipeline.program, pipeline.way[-1]
     if source.last in READERS:
-        if not _is_serial(pipeline.program, source, "num_parallel_reads", READERS[source.last]):
+        if not _is_serial(program, source, "num_parallel_reads", READERS[source.last]):
             return
-        files = source.argument("filenames", 0)
-        number = files_in(pipeline.program, files)
-        name = source.last
+        reader, name = source, source.last
+        number = files_in(program, source.argument("filenames", 0))
+        advice = "pass `num_parallel_reads=16`"
     else:
         flat = [step for step in pipeline.way if step.last == "flat_map"]
         function = flat[0].argument("map_func", 0) if len(flat) == 1 else None
         if not isinstance(function, External) or function.last not in READERS:
             return
         reader, name = flat[0], function.last
-        number = files_in(pipeline.program, source) or files_in(
-            pipeline.program, source.argument("tensors", 0)
-        )
+        tensors = source.argument("tensors", 0)
+        number = files_in(program, source) or files_in(program, tensors)
+        advice = "call `interleave` with `cycle_length=16` and `num_parallel_calls=16` instead"
     if number is None or (number and number < FEW_FILES):
         return
     amount = f"{number:,} files" if number else "the files"
-    advice = "pass `num_parallel_reads=16`"
-    if reader.last == "flat_map":
-        advice = "call `interleave` with `cycle_length=16` and `num_parallel_calls=16` instead"
     yield Slow(
         reader.site,
         f"`{name}` reads {amount} one after the other, and the TPU waits for a single stream of"
@@ -371,16 +356,13 @@ def cached_augmentations(pipeline: Pipeline) -> Iterator[Slow]:
     caches = [index for index, step in enumerate(way) if step.last == "cache"]
     if not caches:
         return
-    for step in way[caches[-1] + 1 :]:
-        if step.last != "map":
-            continue
-        inside = pipeline.program.piped_at.get(step.site, ())
+    epochs = epochs_of(pipeline)
+    for step in way[caches[-1] + 1 :] if epochs != 1 else ():
+        inside = pipeline.program.piped_at.get(step.site, ()) if step.last == "map" else ()
+        # It changes an image at random; noise alone may be the data itself.
         drawn = next((call for call in inside if augments(call)), None)
         if drawn is None:
             continue
-        epochs = epochs_of(pipeline)
-        if epochs == 1:
-            return
         number = "each epoch" if epochs is None else f"each of {epochs:,} epochs"
         yield Slow(
             way[caches[-1]].site,
@@ -393,7 +375,6 @@ def cached_augmentations(pipeline: Pipeline) -> Iterator[Slow]:
 
 
 def augments(call: ApiCall) -> bool:
-    """Return whether a call changes an image at random; noise alone may be the data itself."""
     return is_tensorflow(call.path) and (
         ".image.random_" in call.path or call.last in ("random_crop", "random_flip")
     )

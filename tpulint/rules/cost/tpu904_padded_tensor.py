@@ -51,17 +51,12 @@ def shape_made_by(call: ApiCall) -> tuple[int, ...] | None:
     if not is_tensorflow(call.path) or not call.arguments:
         return None
     if call.last == "one_hot" and call.argument("axis", 4) is None:
-        depth, indices = call.argument("depth", 1), call.argument("indices", 0)
-        if depth is None or indices is None or not isinstance(indices.value, Tensor):
-            return None
-        return known((*(indices.value.shape or (None,)), constant_int(depth.value)))
-    shape = call.argument("shape", 1) if call.last == "reshape" else None
-    if shape is None or not isinstance(shape.value, Sequence) or shape.value.open:
-        return None
-    return known(tuple(map(constant_int, shape.value.items)))
-
-
-def known(shape: tuple[int | None, ...]) -> tuple[int, ...] | None:
-    """Return the shape if each dimension is known, and there are at least two."""
+        indices = call.value("indices", 0)
+        rows = indices.shape if isinstance(indices, Tensor) else None
+        shape = [*(rows or (None,)), constant_int(call.value("depth", 1))]
+    else:
+        wanted = call.value("shape", 1) if call.last == "reshape" else None
+        items = wanted.items if isinstance(wanted, Sequence) and not wanted.open else []
+        shape = list(map(constant_int, items))
     sizes = tuple(size for size in shape if size is not None and size > 0)
     return sizes if len(sizes) == len(shape) >= 2 else None

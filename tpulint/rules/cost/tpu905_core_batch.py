@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from tpulint.absint.domain.events import ApiCall, Tensor
-from tpulint.absint.domain.objects import ExternalObject
 from tpulint.absint.domain.program import Feed
 from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.values import NONE, UNKNOWN, Scaled, Value
@@ -65,20 +64,17 @@ class CoreBatchRule(Rule):
                 if (batch.size and batch.size % SUBLANES == 0) or batch.site in reported:
                     continue
                 reported.add(batch.site)
-                _report(feed, batch, report)
-
-
-def _report(feed: Feed, batch: CoreBatch, report: Report) -> None:
-    report(
-        batch.site.span,
-        message_of(batch),
-        certainty=definite_if(batch.is_sure),
-        trace=(
-            traces.host_step(feed.site, "trains on these batches"),
-            traces.host_step(batch.site, "says how many examples a batch has"),
-        ),
-        doubt="if a TPU trains on them" if batch.whole is None else "if the TPU has 8 cores",
-    )
+                unsure = "a TPU trains on them" if batch.whole is None else "the TPU has 8 cores"
+                report(
+                    batch.site.span,
+                    message_of(batch),
+                    certainty=definite_if(batch.is_sure),
+                    trace=(
+                        traces.host_step(feed.site, "trains on these batches"),
+                        traces.host_step(batch.site, "says how many examples a batch has"),
+                    ),
+                    doubt=f"if {unsure}",
+                )
 
 
 def message_of(batch: CoreBatch) -> str:
@@ -92,8 +88,7 @@ def message_of(batch: CoreBatch) -> str:
         )
     filled = -(-batch.size // SUBLANES) * SUBLANES
     padding = round(100 * (filled - batch.size) / filled)
-    advice = f"make it {filled:,} for each core"
-    cores = "each core"
+    cores, advice = "each core", f"make it {filled:,} for each core"
     if batch.whole is not None and not batch.is_sure:
         cores = f"each of {USUAL_CORES} cores"
         advice = f"make it a multiple of {SUBLANES * USUAL_CORES}"
@@ -111,8 +106,8 @@ def core_batches(program: Program, feed: Feed) -> Iterator[CoreBatch]:
         if estimator is not None and may_use_tpu(estimator):
             yield from _of_estimator(estimator)
         return
-    is_sure = not feed.context.is_guess and not any(
-        step.certainty is not Certainty.DEFINITE
+    is_sure = not feed.context.is_guess and all(
+        step.certainty is Certainty.DEFINITE
         for step in program.computations
         if step.site == feed.site
     )
@@ -120,12 +115,14 @@ def core_batches(program: Program, feed: Feed) -> Iterator[CoreBatch]:
     if feed.kind == "fit" and isinstance(feed.data, Tensor):
         yield from _of_arrays(program, feed, is_sure)
     batches = last_batches(data)
-    for batch in batches:
-        if batch is None or is_short(data, batch):
-            continue
+    for batch in filter(None, batches):
         is_certain = is_sure and len(batches) == 1 and not batch.context.is_guess
         size = batch.argument("batch_size", 0) or UNKNOWN
-        yield from _of_size(size, batch.site, is_certain, is_of_core=feed.function is not None)
+        # An example, or a test: the data are over after a few steps.
+        least = constant_int(size) or per_core(size) or 1
+        examples = most_elements(before(batch) or UNKNOWN)
+        if min(most_elements(data), examples / least) >= FEW_STEPS:
+            yield from _of_size(size, batch.site, is_certain, is_of_core=feed.function is not None)
 
 
 def _of_size(value: Value, site: Site, is_sure: bool, *, is_of_core: bool) -> Iterator[CoreBatch]:
@@ -150,14 +147,6 @@ def per_core(value: Value) -> int | None:
     return value.number if value.number is not None and value.number > 0 else None
 
 
-def is_short(data: Value, batch: ExternalObject) -> bool:
-    """Return whether the data are over after a few steps: an example, or a test."""
-    size = batch.argument("batch_size", 0) or UNKNOWN
-    least = constant_int(size) or per_core(size) or 1
-    examples = most_elements(before(batch) or UNKNOWN)
-    return min(most_elements(data), examples / least) < FEW_STEPS
-
-
 def _of_arrays(program: Program, feed: Feed, is_sure: bool) -> Iterator[CoreBatch]:
     """Yield the batch that `fit` makes of arrays."""
     shape = feed.data.shape if isinstance(feed.data, Tensor) else None
@@ -175,13 +164,10 @@ def _of_arrays(program: Program, feed: Feed, is_sure: bool) -> Iterator[CoreBatc
 def _of_estimator(estimator: ApiCall) -> Iterator[CoreBatch]:
     """Yield the batch of a core of a TPUEstimator, which shares the batch among the shards."""
     argument = estimator.argument(*BATCH_SIZES["train"])
-    size = constant_int(argument.value) if argument is not None else None
+    size = None if argument is None else constant_int(argument.value)
     shards = constant_int(tpu_config_value(estimator, "num_shards", 1))
-    if (
-        argument is None
-        or not size
-        or tpu_config_value(estimator, "num_cores_per_replica", 2) != NONE
-    ):
+    shares_cores = tpu_config_value(estimator, "num_cores_per_replica", 2) != NONE
+    if argument is None or not size or shares_cores:
         return
     is_sure = surely_uses_tpu(estimator) and not estimator.context.is_guess
     if shards and size % shards == 0:

@@ -39,21 +39,25 @@ class Float32Compute(Rule):
         first = min(
             training, key=lambda step: (step.certainty is not Certainty.DEFINITE, step.site.span)
         )
-        is_estimator = first.kind == MODEL_FN
-        if trains_on_an_example(program) or (
-            not is_estimator and is_of_contrib(program, first.context)
-        ):
+        context = first.context
+        remedy = "call `tf.compat.v1.tpu.bfloat16_scope` around the model"
+        if first.kind != MODEL_FN:
+            remedy = "set the Keras policy `mixed_bfloat16`, or cast to `tf.bfloat16`"
+            if is_of_contrib(program, context):
+                return
+        if trains_on_an_example(program):
             return
-        remedy = (
-            "call `tf.compat.v1.tpu.bfloat16_scope` around the model"
-            if is_estimator
-            else "set the Keras policy `mixed_bfloat16`, or cast to `tf.bfloat16`"
-        )
         report(
             first.site.span,
             "this program trains in float32: its activations take 4 bytes for each element, and"
             f" bfloat16 takes 2; {remedy}",
-            certainty=definite_if(is_sure(first), is_read_whole(program)),
+            certainty=definite_if(
+                first.certainty is Certainty.DEFINITE,
+                not context.is_guess,
+                # Whoever starts the program was read, and all modules, which could set a policy.
+                not any(scope.kind == NO_KNOWN_CALLER for scope in context.scopes),
+                program.importers.keys() <= {module.path for module in program.modules},
+            ),
             trace=(traces.host_step(first.site, "trains in float32"),),
             doubt="if a TPU trains, and no code outside the analysis sets a policy",
         )
@@ -61,22 +65,20 @@ class Float32Compute(Rule):
 
 def trains_on_an_example(program: Program) -> bool:
     """Return whether the program loads data of Keras' or `tfds` that any machine trains on."""
-    loads = (call for name in LOADS for call in program.named.get(name, ()))
     return any(
         ".keras.datasets." in f".{call.path}"
         or (call.path.startswith("tensorflow_datasets.") and names_small_data(call))
-        for call in loads
+        for call in program.named_any(LOADS)
         if not is_test(call.site.module.path)
     )
 
 
 def names_small_data(call: ApiCall) -> bool:
     """Return whether a call of `tfds` names data that fit into a few megabytes."""
-    name = call.argument("name", 0)
-    value = name.value if name is not None else None
-    if not isinstance(value, Const) or not isinstance(value.value, str):
+    name = call.value("name", 0)
+    if not isinstance(name, Const) or not isinstance(name.value, str):
         return False
-    return value.value.partition("/")[0].partition(":")[0] in SMALL_DATA
+    return name.value.partition("/")[0].partition(":")[0] in SMALL_DATA
 
 
 def is_training_model(computation: Computation) -> bool:
@@ -84,15 +86,3 @@ def is_training_model(computation: Computation) -> bool:
     if computation.kind != MODEL_FN or is_test(computation.site.module.path):
         return False
     return updates_weights(computation)
-
-
-def is_sure(computation: Computation) -> bool:
-    """Return whether a TPU trains, and whoever starts the program was read."""
-    context = computation.context
-    is_started = not any(scope.kind == NO_KNOWN_CALLER for scope in context.scopes)
-    return computation.certainty is Certainty.DEFINITE and is_started and not context.is_guess
-
-
-def is_read_whole(program: Program) -> bool:
-    """Return whether no module of the project was passed by, which could set a policy."""
-    return program.importers.keys() <= {module.path for module in program.modules}
