@@ -207,7 +207,7 @@ def flag_name(value: External) -> str:
 
 
 def certainty_of_fault(
-    entry: Computation, faulty: Callable[[Value], bool], value: Value
+    entry: Computation, faulty: Callable[[Value], object], value: Value
 ) -> Certainty | None:
     """Return the certainty that `value`, one of several perhaps, makes the entry call fail."""
     verdicts = [faulty(option) for option in options(value)]

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from tpulint.absint.domain.events import Computation
 from tpulint.diagnostics import traces
-from tpulint.finding import DEVICE_LANE, Certainty, Severity
+from tpulint.finding import Certainty, Severity
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.certainty import on_tpu_if
 from tpulint.queries.device_code import is_after_step
@@ -24,23 +23,14 @@ class NestedTpuComputation(Rule):
             # An estimator only keeps its model_fn; it traces it when it trains, elsewhere.
             if outer is None or inner.kind == "model_fn" or is_after_step(inner.context):
                 continue
-            name = traces.callee_name(inner.callee)
+            name, certain = traces.callee_name(inner.callee), inner.certainty is Certainty.DEFINITE
             report(
                 inner.site.span,
-                message(inner, outer),
+                f"`{inner.kind}` builds a TPU computation of {name} inside the one that"
+                f" `{outer.kind}` builds: TPU computations cannot be nested; call {name} directly",
                 # tensorflow/python/tpu/tpu_replication.py: "TPU computations cannot be nested".
-                certainty=on_tpu_if(outer, inner.context, inner.certainty is Certainty.DEFINITE),
-                trace=(
-                    traces.entry(outer),
-                    *traces.calls(DEVICE_LANE, outer.context, inner.context, skip=1),
-                    traces.device_step(inner.site, f"`{inner.kind}` compiles {name} again"),
+                certainty=on_tpu_if(outer, inner.context, certain),
+                trace=traces.path_to_site(
+                    outer, inner.context, inner.site, f"`{inner.kind}` compiles {name} again"
                 ),
             )
-
-
-def message(inner: Computation, outer: Computation) -> str:
-    name = traces.callee_name(inner.callee)
-    return (
-        f"`{inner.kind}` builds a TPU computation of {name} inside the one that `{outer.kind}`"
-        f" builds: TPU computations cannot be nested; call {name} directly"
-    )

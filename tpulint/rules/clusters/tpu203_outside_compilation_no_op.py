@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from tpulint.absint.domain.context import DATA, NO_KNOWN_CALLER, WITH
-from tpulint.absint.domain.events import Cluster, Context
+from tpulint.absint.domain.events import Context
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.fixes import called_in_place
 from tpulint.finding import Applicability, Severity
@@ -25,32 +23,24 @@ class OutsideCompilationNoOp(Rule):
     fixes = (Applicability.SAFE, Applicability.UNSAFE)
 
     def check(self, program: Program, report: Report) -> None:
-        for cluster, place in places(program):
-            report(
-                cluster.named.span,
-                f"outside_compilation has no effect {place}: no TPU computation is active, and"
-                f" {traces.callee_name(cluster.callee)} runs as a plain call; call it directly",
-                fix=called_in_place(cluster, is_only_place=place == AT_MODULE_LEVEL),
-            )
-
-
-def places(program: Program) -> Iterator[tuple[Cluster, str]]:
-    """Clusters that certainly do nothing, with where that is.
-
-    A call that some caller brings into a computation is in its place, and what only a
-    caller that is not seen reaches may be.
-    """
-    inside = {cluster.site for cluster in program.clusters()}
-    for cluster in program.orphan_clusters:
-        # tensorflow/python/tpu/tpu.py, `outside_compilation`: without a context it just calls.
-        if cluster.site in inside or cluster.parent is not None or cluster.context.is_guess:
-            continue
-        place = _place(cluster.context)
-        if place is not None:
-            yield cluster, place
+        # A call that some caller brings into a computation is in its place.
+        inside = {cluster.site for cluster in program.clusters()}
+        for cluster in program.orphan_clusters:
+            # tensorflow/python/tpu/tpu.py, `outside_compilation`: without a context it just calls.
+            if cluster.site in inside or cluster.parent is not None or cluster.context.is_guess:
+                continue
+            place = _place(cluster.context)
+            if place is not None:
+                report(
+                    cluster.named.span,
+                    f"outside_compilation has no effect {place}: no TPU computation is active, and"
+                    f" {traces.callee_name(cluster.callee)} runs as a plain call; call it directly",
+                    fix=called_in_place(cluster, is_only_place=place == AT_MODULE_LEVEL),
+                )
 
 
 def _place(context: Context) -> str | None:
+    """Return where a cluster certainly does nothing; None where a caller is not seen."""
     kinds = {scope.kind for scope in context.scopes}
     # A dataset's function is traced into a graph of its own, and that graph runs on the host.
     if DATA in kinds:

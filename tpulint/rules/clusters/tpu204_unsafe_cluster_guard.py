@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
-from tpulint.absint.domain.site import Module, Site
+from tpulint.absint.domain.site import Site
 from tpulint.finding import Severity
 from tpulint.frontends.tensorflow.knowledge import tf_names
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.rules.base import Report, Rule, register
 from tpulint.syntax import ir, nodes
 from tpulint.syntax.nodes import first_place
-
-COUNTER, FLAG = "counter", "flag"
 
 
 @register
@@ -25,42 +22,23 @@ class UnsafeClusterGuard(Rule):
 
     def check(self, program: Program, report: Report) -> None:
         for module in program.modules:
-            for guard in guards(module):
-                report(guard.site.span, message(guard))
-
-
-def message(guard: Guard) -> str:
-    if guard.kind == COUNTER:
-        return (
-            f"`{guard.name}` is never decremented, so this guard stays set after the first cluster:"
-            " test `_outside_compilation_cluster` instead"
-        )
-    return (
-        f"`{guard.name}` stays set if the host function raises: reset it in a `finally`,"
-        " or the next trace opens no clusters"
-    )
-
-
-@dataclass(frozen=True)
-class Guard:
-    """kind: COUNTER or FLAG; `name` as it is written (`self.active`)."""
-
-    kind: str
-    name: str
-    site: Site
-
-
-def guards(module: Module) -> Iterator[Guard]:
-    """Yield the guards in `module` that do not guard."""
-    facts = module.facts
-    # Searching the mentions first keeps the bodies of most modules unread.
-    if facts.names_any(frozenset([tf_names.COUNTER])):
-        for body in [facts.body, *(function.body for function in facts.functions)]:
-            for place in counter_tests(body):
-                yield Guard(COUNTER, tf_names.COUNTER, Site(module, place))
-    for function in facts.functions:
-        for name, place in flags(function):
-            yield Guard(FLAG, name, Site(module, place))
+            facts = module.facts
+            # Searching the mentions first keeps the bodies of most modules unread.
+            if facts.names_any(frozenset([tf_names.COUNTER])):
+                for body in [facts.body, *(function.body for function in facts.functions)]:
+                    for place in counter_tests(body):
+                        report(
+                            Site(module, place).span,
+                            f"`{tf_names.COUNTER}` is never decremented, so this guard stays set"
+                            " after the first cluster: test `_outside_compilation_cluster` instead",
+                        )
+            for function in facts.functions:
+                for name, place in flags(function):
+                    report(
+                        Site(module, place).span,
+                        f"`{name}` stays set if the host function raises: reset it in a"
+                        " `finally`, or the next trace opens no clusters",
+                    )
 
 
 def counter_tests(body: nodes.Block) -> Iterator[int]:
@@ -112,11 +90,12 @@ def flags(function: ir.FunctionCode) -> Iterator[tuple[str, int]]:
     for body in blocks(function.body):
         for index, statement in enumerate(body):
             target, value = assigned(statement)
-            if target is None or value is not True or nodes.dotted_path(target) not in tested:
+            if target is None or value is not True:
                 continue
+            name = nodes.dotted_path(target)
             # A reset in the body alone is skipped when the host function raises while it is traced.
-            if _is_reset_too_late(body[index + 1 :], nodes.dotted_path(target)):
-                yield nodes.dotted_path(target), first_place(target)
+            if name in tested and _is_reset_too_late(body[index + 1 :], name):
+                yield name, first_place(target)
 
 
 def _is_reset_too_late(rest: nodes.Block, name: str) -> bool:
@@ -128,21 +107,17 @@ def _is_reset_too_late(rest: nodes.Block, name: str) -> bool:
             _resets(cleanup, name) for cleanup in statement.final
         ):
             return False
-        opened = opened or opens_cluster(statement)
+        opened = opened or any(
+            nodes.dotted_path(node.callee).rpartition(".")[2] in tf_names.OUTSIDE_COMPILATION
+            for node in nodes.walk(statement)
+            if isinstance(node, nodes.CallNode)
+        )
     return False
 
 
 def _resets(statement: nodes.Statement, name: str) -> bool:
     target, value = assigned(statement)
     return target is not None and value is False and nodes.dotted_path(target) == name
-
-
-def opens_cluster(statement: nodes.Statement) -> bool:
-    return any(
-        nodes.dotted_path(node.callee).rpartition(".")[2] in tf_names.OUTSIDE_COMPILATION
-        for node in nodes.walk(statement)
-        if isinstance(node, nodes.CallNode)
-    )
 
 
 def blocks(body: nodes.Block) -> Iterator[nodes.Block]:
@@ -152,18 +127,12 @@ def blocks(body: nodes.Block) -> Iterator[nodes.Block]:
         block = stack.pop()
         yield block
         for statement in block:
-            stack.extend(inner for inner in _inner_blocks(statement) if inner)
-
-
-def _inner_blocks(statement: nodes.Statement) -> tuple[nodes.Block, ...]:
-    match statement:
-        case nodes.If() | nodes.For() | nodes.While():
-            return statement.body, statement.orelse
-        case nodes.With():
-            return (statement.body,)
-        case nodes.Try():
-            return statement.body, statement.orelse, statement.final
-    return ()
+            if isinstance(statement, (nodes.If, nodes.For, nodes.While, nodes.Try)):
+                stack += [statement.body, statement.orelse]
+            if isinstance(statement, nodes.With):
+                stack.append(statement.body)
+            if isinstance(statement, nodes.Try):
+                stack.append(statement.final)
 
 
 def assigned(statement: nodes.Statement) -> tuple[nodes.Expression | None, bool | None]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from tpulint.absint.domain.events import ApiCall, Cluster, Computation
 from tpulint.absint.domain.objects import ExternalObject
@@ -34,98 +33,68 @@ class GradientNotColocated(Rule):
 
     def check(self, program: Program, report: Report) -> None:
         for computation in program.computations:
-            for gradient in uncolocated(computation):
+            for call, cluster, is_sure in uncolocated(computation):
+                mend = "pass colocate_gradients_with_ops=True"
+                if call.last == "gradient":
+                    mend = "call `tf.gradients`, as a GradientTape places no gradients"
                 report(
-                    gradient.call.site.span,
-                    message(gradient),
-                    certainty=on_tpu_if(computation, gradient.call.context, gradient.sure),
+                    call.site.span,
+                    f"the gradient of {traces.callee_name(cluster.callee)}, which runs on the host,"
+                    f" is compiled for the device: {mend}",
+                    certainty=on_tpu_if(computation, call.context, is_sure),
                     trace=(
-                        traces.entry(computation),
-                        *traces.to_cluster(computation, gradient.cluster),
-                        traces.device_step(gradient.cluster.site, "takes the host's result"),
-                        *traces.calls(DEVICE_LANE, gradient.cluster.context, gradient.call.context),
-                        traces.device_step(gradient.call.site, "takes the gradient through it"),
+                        *traces.to_host_call(computation, cluster),
+                        traces.device_step(cluster.site, "takes the host's result"),
+                        *traces.calls(DEVICE_LANE, cluster.context, call.context),
+                        traces.device_step(call.site, "takes the gradient through it"),
                     ),
-                    fix=colocated(gradient.call),
+                    fix=colocated(call),
                 )
 
 
-def message(gradient: Gradient) -> str:
-    host = traces.callee_name(gradient.cluster.callee)
-    if gradient.call.last == "gradient":
-        mend = "call `tf.gradients`, as a GradientTape places no gradients"
-    else:
-        mend = "pass colocate_gradients_with_ops=True"
-    return f"the gradient of {host}, which runs on the host, is compiled for the device: {mend}"
+def uncolocated(computation: Computation) -> Iterator[tuple[ApiCall, Cluster, bool]]:
+    """Yield the gradients whose operations are not placed with the host's, through a cluster.
 
-
-@dataclass(frozen=True)
-class Gradient:
-    """A call that takes a gradient through `cluster`, not colocated. sure: it cannot compile."""
-
-    call: ApiCall
-    cluster: Cluster
-    sure: bool
-
-
-def uncolocated(computation: Computation) -> Iterator[Gradient]:
-    """Yield the gradients of `computation` whose operations are not placed with the host's."""
+    And whether they certainly cannot be compiled.
+    """
     for call in computation.calls:
         # A gradient that a host function takes runs on the host like all of its operations.
         if call.context.cluster is not None or not takes_gradient(call) or colocates(call):
             continue
-        loss = call.argument(LOSSES[call.last], 0)
-        for tensor, alternative in with_alternatives(loss.value if loss is not None else UNKNOWN):
+        loss = call.value(LOSSES[call.last], 0) or UNKNOWN
+        for tensor, alternative in with_alternatives(loss):
             # The order of a set changes between runs, and so would the cluster that is named.
             for cluster in sorted(tensor.clusters, key=computation.clusters.index):
-                called = {
-                    call.last for call in computation.calls if call.context.cluster is cluster
-                }
-                if not called.isdisjoint(WITHOUT_GRADIENT) or not reaches(cluster):
-                    continue
-                has_no_gradient = (
-                    "py_function" in called and not alternative and is_source(call, cluster)
-                )
-                yield Gradient(call, cluster, has_no_gradient)
+                called = {it.last for it in computation.calls if it.context.cluster is cluster}
+                # Can what goes into the cluster depend on what is trained?
+                is_reached = cluster.computed_inputs or cluster.vague
+                if called.isdisjoint(WITHOUT_GRADIENT) and is_reached:
+                    is_python = "py_function" in called and not alternative
+                    yield call, cluster, is_python and is_source(call, cluster)
 
 
 def takes_gradient(call: ApiCall) -> bool:
     if call.last == "gradient":
         return isinstance(call.receiver, ExternalObject) and call.receiver.last == "GradientTape"
-    if call.last == "gradients":
-        return is_first_version(call)
-    return call.last in LOSSES and "." in call.path
-
-
-def is_first_version(call: ApiCall) -> bool:
-    """Return whether `gradients` is TF1's: TF2's colocates by itself."""
+    if call.last != "gradients":
+        return call.last in LOSSES and "." in call.path
     # tensorflow/python/ops/gradients_impl.py: `gradients_v2` passes colocation on as True.
     if "compat" in call.path or "gradients_impl" in call.path:
         return True
-    if call.path != "tensorflow.gradients":
-        return False
-    return call.site.module.facts.names_any(frozenset(["contrib"]))
+    is_old = call.site.module.facts.names_any(frozenset(["contrib"]))
+    return call.path == "tensorflow.gradients" and is_old
 
 
 def colocates(call: ApiCall) -> bool:
     """Return whether colocation is asked for, or may be."""
-    if call.last not in COLOCATE:
-        return False
-    if call.is_starred:
-        return True
-    option = call.argument("colocate_gradients_with_ops", COLOCATE[call.last])
-    return option is not None and option.value != Const(False)
-
-
-def reaches(cluster: Cluster) -> bool:
-    """Return whether what goes into the cluster can depend on what is trained."""
-    return cluster.computed_inputs or cluster.vague
+    if call.last not in COLOCATE or call.is_starred:
+        return call.last in COLOCATE
+    option = call.value("colocate_gradients_with_ops", COLOCATE[call.last])
+    return option not in (None, Const(False))
 
 
 def is_source(call: ApiCall, cluster: Cluster) -> bool:
     """Return whether the gradient is asked for what goes straight into the cluster."""
-    argument = call.argument("xs" if call.last == "gradients" else "sources", 1)
-    sources = {
-        id(tensor) for tensor in tensors(argument.value if argument is not None else UNKNOWN)
-    }
+    asked_for = call.value("xs" if call.last == "gradients" else "sources", 1)
+    sources = {id(tensor) for tensor in tensors(asked_for or UNKNOWN)}
     return any(id(use.tensor) in sources for use in cluster.receives)

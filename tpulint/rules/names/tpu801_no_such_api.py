@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from tpulint.absint.domain.events import ApiCall, Argument
 from tpulint.absint.domain.objects import ExternalObject
 from tpulint.diagnostics.absent_names import (
-    Absent,
     absent,
     advice,
     first_with,
@@ -46,9 +45,16 @@ class NoSuchApi(Rule):
     def check(self, program: Program, report: Report) -> None:
         groups = grouped(name for name in absent(program) if not name.gone)
         for absent_name in groups.single:
+            spelled = absent_name.spelled
+            why = "does not exist in any release of TensorFlow"
+            if spelled.having:
+                why = (
+                    f"does not exist yet in TensorFlow {newest(spelled.target.mask)}"
+                    f" ({first_with(spelled)} has it)"
+                )
             report(
-                absent_name.spelled.span,
-                f"`{shown(absent_name.spelled)}` {_why(absent_name)}{advice(absent_name)}",
+                spelled.span,
+                f"`{shown(spelled)}` {why}{advice(absent_name)}",
                 certainty=absent_name.certainty,
                 fix=rename(absent_name, program),
             )
@@ -59,28 +65,25 @@ class NoSuchApi(Rule):
             if not keyed and not isinstance(call.receiver, Strategy):
                 continue  # most calls: their names are checked above
             path = path_in_table(call)
+            certainty = definite_if(not call.context.is_guess)
             reported = _check_keywords(program, call, path, report) if path and keyed else set()
             for argument, near in misspelt_keywords(call):
                 if argument.keyword not in reported:
                     report(
                         argument.site.span,
                         f"`{call.last}` takes no `{argument.keyword}`; did you mean `{near}`?",
-                        certainty=definite_if(not call.context.is_guess),
+                        certainty=certainty,
                         fix=corrected(argument, near),
                     )
             if lacks_axis(call):
-                report(
-                    call.site.span,
-                    f"`{call.last}` has no default for `axis`: {AXES[call.last]}",
-                    certainty=definite_if(not call.context.is_guess),
-                )
-            near = "" if path else misspelled(call)
-            if near:
+                message = f"`{call.last}` has no default for `axis`: {AXES[call.last]}"
+                report(call.site.span, message, certainty=certainty)
+            for near in () if path else misspelled(call):
                 report(
                     call.site.span,
                     f"strategies have no `{call.last}` in any release of TensorFlow; did you mean"
                     f" `{near}`?",
-                    certainty=definite_if(not call.context.is_guess),
+                    certainty=certainty,
                 )
 
 
@@ -97,21 +100,25 @@ def lacks_axis(call: ApiCall) -> bool:
     if call.last not in AXES or not isinstance(strategy, Strategy) or strategy.path != TPU_STRATEGY:
         return False
     axis = call.argument("axis", 2 if call.last == "reduce" else 1)
-    return axis is None and not any(item.star for item in call.arguments)
+    return axis is None and not call.is_starred
 
 
-def misspelled(call: ApiCall) -> str:
-    """Return the method of a strategy that a call means; "" where it has the one that is called.
+def misspelled(call: ApiCall) -> list[str]:
+    """Return the method of a strategy that a call means; none where it has the one that is called.
 
     What is called may be `strategy.extended` as well, whose names are not all known.
     """
     strategy = call.receiver
     if not isinstance(strategy, Strategy) or strategy.kind != "tpu":
-        return ""
+        return []
     if names.having(f"{strategy.path}.{call.last}") or names.having(f"{EXTENDED}.{call.last}"):
-        return ""
-    near = difflib.get_close_matches(call.last, sorted(names.members(strategy.path)), 1, NEAR)
-    return near[0] if near else ""
+        return []
+    return nearest(call.last, names.members(strategy.path))
+
+
+def nearest(name: str, others: Iterable[str]) -> list[str]:
+    """Return the one of the others that a name resembles, if there is one."""
+    return difflib.get_close_matches(name, sorted(others), 1, NEAR)
 
 
 def _check_keywords(program: Program, call: ApiCall, path: str, report: Report) -> set[str]:
@@ -128,25 +135,18 @@ def _check_keywords(program: Program, call: ApiCall, path: str, report: Report) 
     for argument, near in unknown_keywords(call, path, target):
         if is_keras_itself and not near:
             continue  # it may have more than TensorFlow's
+        release = "any release of TensorFlow"
+        if target.stated:
+            release = f"TensorFlow {newest(target.mask & names.having(path))}"
         meant = f"; did you mean `{near}`?" if near else "; remove it"
-        takes = f"`{call.last}` takes no `{argument.keyword}`"
         report(
             argument.site.span,
-            f"{takes} {release_of(path, target)}{meant}",
+            f"`{call.last}` takes no `{argument.keyword}` in {release}{meant}",
             certainty=definite_if(not is_guessed_call(call, path, target)),
             fix=corrected(argument, near) if near else None,
         )
         reported.add(argument.keyword or "")
     return reported
-
-
-def _why(absent: Absent) -> str:
-    if not absent.spelled.having:
-        return "does not exist in any release of TensorFlow"
-    return (
-        f"does not exist yet in TensorFlow {newest(absent.spelled.target.mask)}"
-        f" ({first_with(absent.spelled)} has it)"
-    )
 
 
 def misspelt_keywords(call: ApiCall) -> Iterator[tuple[Argument, str]]:
@@ -165,7 +165,7 @@ def misspelt_keywords(call: ApiCall) -> Iterator[tuple[Argument, str]]:
     taken = names.keywords(f"{owner}.{call.last}", names.every())
     for argument in call.arguments:
         if argument.keyword and argument.keyword not in taken:
-            for near in difflib.get_close_matches(argument.keyword, sorted(taken), 1, NEAR):
+            for near in nearest(argument.keyword, taken):
                 yield argument, near
 
 
@@ -186,12 +186,6 @@ def is_guessed_call(call: ApiCall, path: str, target: Target) -> bool:
     return call.context.is_guess or bool(elsewhere and not target.configured)
 
 
-def release_of(path: str, target: Target) -> str:
-    if not target.stated:
-        return "in any release of TensorFlow"
-    return f"in TensorFlow {newest(target.mask & names.having(path))}"
-
-
 def unknown_keywords(call: ApiCall, path: str, target: Target) -> Iterator[tuple[Argument, str]]:
     """Yield the keywords that no release of the target takes, with the nearest that it takes."""
     releases = target.mask & names.having(path) & names.spoken_of(path)
@@ -202,7 +196,7 @@ def unknown_keywords(call: ApiCall, path: str, target: Target) -> Iterator[tuple
         return
     for argument in call.arguments:
         if argument.keyword and argument.keyword not in taken:
-            near = difflib.get_close_matches(argument.keyword, sorted(taken), 1, NEAR)
+            near = nearest(argument.keyword, taken)
             if near or not hidden:
                 yield argument, near[0] if near else ""
 

@@ -25,14 +25,10 @@ class InputsNotPerReplica(Rule):
             inputs = argument(entry, "inputs")
             if inputs is None:
                 continue
-            certainty = certainty_of_fault(
-                entry, lambda value: not _is_list_of_lists(value), inputs.value
-            )
+            certainty = certainty_of_fault(entry, _is_no_list_of_lists, inputs.value)
             if certainty is None:
                 continue
-            if any(
-                isinstance(option, Sequence) and option.open for option in options(inputs.value)
-            ):
+            if any(isinstance(it, Sequence) and it.open for it in options(inputs.value)):
                 certainty = Certainty.POSSIBLE  # the element that is wrong may not be in it
             report(
                 inputs.site.span,
@@ -43,14 +39,12 @@ class InputsNotPerReplica(Rule):
             )
 
 
-def _is_list_of_lists(value: Value) -> bool:
-    """Return whether `value` is one, or may be one."""
+def _is_no_list_of_lists(value: Value) -> bool:
+    """Return whether `value` certainly is none."""
     if isinstance(value, Sequence):
-        return value.kind == "list" and all(
-            any(not _is_no_row(option) for option in options(item)) for item in value.items
-        )
+        return value.kind != "list" or any(all(map(_is_no_row, options(it))) for it in value.items)
     # `inputs=None` means one replica without inputs (tpu.py, `split_compile_and_replicate`).
-    return value == NONE or not _is_no_row(value)
+    return value != NONE and _is_no_row(value)
 
 
 def _is_no_row(value: Value) -> bool:

@@ -14,6 +14,7 @@ from tpulint.frontends.tensorflow.shapes import described
 from tpulint.queries.entry_calls import (
     REPLICATES,
     argument,
+    argument_value,
     certainty_of_fault,
     constant_int,
     replicate_calls,
@@ -35,23 +36,21 @@ class UnequalReplicaInputs(Rule):
             inputs = argument(entry, "inputs")
             if inputs is None:
                 continue
-            certainty = certainty_of_fault(
-                entry, lambda value: difference(value) is not None, inputs.value
-            )
+            certainty = certainty_of_fault(entry, difference, inputs.value)
             if certainty is not None:
-                differences = [difference(option) for option in options(inputs.value)]
-                message = next(text for text in differences if text)
+                message = next(filter(None, map(difference, options(inputs.value))))
                 report(inputs.site.span, message, certainty=certainty)
         for entry in replicate_calls(program, SHARDS):
-            inputs, shards = argument(entry, "inputs"), argument(entry, "num_shards")
-            axes = entry.call.argument("input_shard_axes", 3)
-            count = constant_int(shards.value) if shards is not None else None
+            inputs, count = (
+                argument(entry, "inputs"),
+                constant_int(argument_value(entry, "num_shards")),
+            )
             # Another axis than the first may be divided.
-            if inputs is None or not count or (axes is not None and axes.value != NONE):
+            has_axes = entry.call.value("input_shard_axes", 3) not in (None, NONE)
+            if inputs is None or not count or has_axes:
                 continue
-            sizes = indivisible_sizes(inputs.value, count)
-            cannot_share = partial(has_indivisible_size, count)
-            certainty = certainty_of_fault(entry, cannot_share, inputs.value)
+            sizes = indivisible_sizes(count, inputs.value)
+            certainty = certainty_of_fault(entry, partial(indivisible_sizes, count), inputs.value)
             if sizes and certainty is not None:
                 report(
                     inputs.site.span,
@@ -62,16 +61,12 @@ class UnequalReplicaInputs(Rule):
 
 
 # tensorflow/python/tpu/tpu.py, `split_compile_and_shard`: `array_ops.split` of each input
-def indivisible_sizes(inputs: Value, count: int) -> list[int]:
+def indivisible_sizes(count: int, inputs: Value) -> list[int]:
     """Return the known numbers of rows of `inputs` that `count` shards cannot share."""
     items = inputs.items if isinstance(inputs, Sequence) else []
     shapes = [described(item)[1] for item in items]
     first = [shape[0] for shape in shapes if shape]
     return [size for size in first if size is not None and size % count]
-
-
-def has_indivisible_size(count: int, inputs: Value) -> bool:
-    return bool(indivisible_sizes(inputs, count))
 
 
 def difference(inputs: Value) -> str | None:
@@ -92,41 +87,33 @@ def difference(inputs: Value) -> str | None:
 
 def _between(left: Value, right: Value) -> str | None:
     """Return the difference between two inputs that holds for all their alternatives."""
-    differences = [
-        _differ(option, other) for option, other in product(options(left), options(right))
-    ]
+    differences = [_differ(*pair) for pair in product(options(left), options(right))]
     return differences[0] if all(differences) else None
 
 
 def _differ(left: Value, right: Value) -> str | None:
+    """Return the difference between two inputs, of which each is one thing."""
     if isinstance(left, Sequence) and isinstance(right, Sequence):
         if left.open or right.open:
             return None
         if len(left.items) != len(right.items):
             return "number"
         inner = [_between(*pair) for pair in zip(left.items, right.items, strict=True)]
-        return next((text for text in inner if text), None) or (
-            "structure" if left.kind != right.kind else None
-        )
+        return next(filter(None, inner), "structure" if left.kind != right.kind else None)
     if isinstance(left, Mapping) and isinstance(right, Mapping):
         if left.open or right.open:
             return None
         if left.items.keys() != right.items.keys():
             return "structure"
         inner = [_between(left.items[key], right.items[key]) for key in left.items]
-        return next((text for text in inner if text), None)
-    if isinstance(left, (Sequence, Mapping)) or isinstance(right, (Sequence, Mapping)):
-        other = right if isinstance(left, (Sequence, Mapping)) else left
-        return "structure" if isinstance(other, (Sequence, Mapping)) or _is_leaf(other) else None
-    dtypes = [_dtype(value) for value in (left, right)]
+        return next(filter(None, inner), None)
+    structures = [value for value in (left, right) if isinstance(value, (Sequence, Mapping))]
+    if structures:
+        other = right if left is structures[0] else left
+        # The other one is certainly no structure, or one of another kind.
+        is_seen = isinstance(other, Const) or len(structures) > 1
+        is_seen = is_seen or (isinstance(other, Tensor) and other.dtype is not None)
+        return "structure" if is_seen else None
+    # TensorFlow makes None the constant 0.
+    dtypes = ["int32" if it == NONE else described(it)[0] for it in (left, right)]
     return "dtype" if None not in dtypes and dtypes[0] != dtypes[1] else None
-
-
-def _dtype(value: Value) -> str | None:
-    """Return the dtype of an input, where it is seen; TensorFlow makes None the constant 0."""
-    return "int32" if value == NONE else described(value)[0]
-
-
-def _is_leaf(value: Value) -> bool:
-    """Return whether `value` is certainly no structure."""
-    return isinstance(value, Const) or (isinstance(value, Tensor) and value.dtype is not None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from tpulint.absint.domain.events import Argument, Computation
 from tpulint.absint.domain.objects import AS_WRITTEN, ExternalObject, Function, Mapping, Sequence
@@ -99,7 +99,10 @@ def _message(callee: Value, count: int) -> str:
             " default"
         )
     never = arity is not None and not arity.takes(arity.least)
-    if never and _is_method(callee):
+    function = callee
+    while isinstance(function, Partial):
+        function = function.function
+    if never and isinstance(function, Bound):
         return (
             f"{name} is a bound method, which TensorFlow refuses because it counts `self`: wrap it"
             " in a lambda"
@@ -111,14 +114,7 @@ def _message(callee: Value, count: int) -> str:
     )
 
 
-def _is_method(callee: Value) -> bool:
-    while isinstance(callee, Partial):
-        callee = callee.function
-    return isinstance(callee, Bound)
-
-
-@dataclass(frozen=True)
-class Arity:
+class Arity(NamedTuple):
     """The number of positional arguments taken: `most` is None where there is no limit."""
 
     least: int
@@ -139,7 +135,12 @@ NEVER = Arity(1, 0)
 def arity_of(callee: Value) -> Arity | None:
     """Return the arity that `check_function_argument_count` and Python accept; None if unseen."""
     if isinstance(callee, Partial):
-        return _of_partial(callee)
+        inner = arity_of(callee.function)
+        if inner is None or inner is NEVER or callee.kwargs:
+            return None if callee.kwargs else inner
+        first = len(callee.args)
+        most = None if inner.most is None else inner.most - first
+        return Arity(max(inner.least - first, 0), most)
     function = callee.function if isinstance(callee, Bound) else callee
     # A decorator that is not seen may give the function another signature.
     if not isinstance(function, Function):
@@ -155,16 +156,6 @@ def arity_of(callee: Value) -> Arity | None:
     if isinstance(callee, Bound) and most is not None:
         most -= 1  # Python passes self as well, which TensorFlow counts among `least`
     return Arity(least, most)
-
-
-def _of_partial(callee: Partial) -> Arity | None:
-    inner = arity_of(callee.function)
-    if inner is None or callee.kwargs:
-        return None
-    if inner is NEVER:
-        return NEVER
-    first = len(callee.args)
-    return Arity(max(inner.least - first, 0), None if inner.most is None else inner.most - first)
 
 
 def input_count(entry: Computation) -> int | None:
@@ -186,16 +177,11 @@ def input_count(entry: Computation) -> int | None:
     queue = argument_value(entry, "infeed_queue")
     if queue == NONE:
         return count
-    fed = _fed(queue)
-    return None if fed is None else count + fed
-
-
-def _fed(queue: Value) -> int | None:
-    """Return the number of tuple elements of an infeed queue (tpu_feed.InfeedQueue)."""
     if not isinstance(queue, ExternalObject) or queue.last != "InfeedQueue":
         return None
-    number = queue.argument("number_of_tuple_elements", 0)
-    if number is not None and number != NONE:
-        return constant_int(number)
-    types = queue.argument("tuple_types", 1)
-    return len(types.items) if isinstance(types, Sequence) and not types.open else None
+    # The number of tuple elements of a tpu_feed.InfeedQueue.
+    number, types = queue.argument("number_of_tuple_elements", 0), queue.argument("tuple_types", 1)
+    fed = constant_int(number)
+    if number in (None, NONE) and isinstance(types, Sequence) and not types.open:
+        fed = len(types.items)
+    return None if fed is None else count + fed

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from tpulint.absint.domain.events import Computation, Tensor
 from tpulint.absint.domain.objects import ExternalObject, Mapping, Sequence
 from tpulint.absint.domain.values import NONE, Value, options
@@ -32,16 +34,10 @@ class MaximumShapesMismatch(Rule):
     def check(self, program: Program, report: Report) -> None:
         for entry in replicate_calls(program, REPLICATES):
             shapes = argument(entry, "maximum_shapes")
-            if shapes is None:
-                continue
-
-            def misfits(value: Value, entry: Computation = entry) -> bool:
-                return fault(entry, value) is not None
-
-            certainty = certainty_of_fault(entry, misfits, shapes.value)
-            if certainty is not None:
-                faults = [fault(entry, option) for option in options(shapes.value)]
-                message = next(text for text in faults if text)
+            find = partial(fault, entry)
+            certainty = None if shapes is None else certainty_of_fault(entry, find, shapes.value)
+            if shapes is not None and certainty is not None:
+                message = next(filter(None, map(find, options(shapes.value))))
                 report(shapes.site.span, f"`maximum_shapes` {message}", certainty=certainty)
 
 

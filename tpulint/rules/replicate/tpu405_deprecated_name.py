@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from tpulint.absint.domain.events import Argument, Computation
 from tpulint.absint.domain.values import NONE
 from tpulint.diagnostics.fixes import without_argument
-from tpulint.finding import Applicability, Fix, Severity
+from tpulint.finding import Applicability, Severity
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.entry_calls import certainty_of_fault, replicate_calls
 from tpulint.rules.base import Report, Rule, register
@@ -13,7 +12,6 @@ from tpulint.syntax.nodes import (
     Await,
     CallNode,
     Comprehension,
-    Expression,
     NamedExpression,
     Yield,
     YieldFrom,
@@ -38,19 +36,12 @@ class DeprecatedName(Rule):
                 continue
             certainty = certainty_of_fault(entry, lambda value: True, name.value)
             assert certainty is not None  # whatever the name is
+            # The value may do something when it is computed, which would be lost.
+            acts = name.node is not None and any(isinstance(it, ACTS) for it in walk(name.node))
+            kind = Applicability.UNSAFE if acts else Applicability.SAFE
             report(
                 name.site.span,
                 f"`name=` has no effect in `{entry.kind}`: remove it",
                 certainty=certainty,
-                fix=_fix(entry, name),
+                fix=without_argument(entry.call.site, name.keyword, "drop `name=`", kind),
             )
-
-
-def _fix(entry: Computation, name: Argument) -> Fix:
-    kind = Applicability.UNSAFE if _acts(name.node) else Applicability.SAFE
-    return without_argument(entry.call.site, name.keyword, "drop `name=`", kind)
-
-
-def _acts(node: Expression | None) -> bool:
-    """Return whether the value may do something when it is computed, which would be lost."""
-    return node is not None and any(isinstance(node, ACTS) for node in walk(node))

@@ -8,7 +8,7 @@ from tpulint.absint.domain.events import ApiCall, Argument, Computation, Tensor
 from tpulint.absint.domain.objects import ExternalObject, Mapping, Sequence
 from tpulint.absint.domain.structures import with_alternatives
 from tpulint.absint.domain.values import Opaque, Value
-from tpulint.diagnostics.traces import Culprit, device_path, device_step, in_argument
+from tpulint.diagnostics.traces import Culprit, in_argument, path_to_site
 from tpulint.finding import Certainty, Severity, Step
 from tpulint.frontends.tensorflow.knowledge import naming
 from tpulint.frontends.tensorflow.program import Program
@@ -39,13 +39,10 @@ class UnfetchableOp(Rule):
 
 def _check_fetch(call: ApiCall, taken: Value, argument: Argument | None, report: Report) -> None:
     for tensor, alternative in with_alternatives(taken):
-        computation = _ended_computation(tensor, call)
-        if (
-            alternative
-            or computation is None
-            or computation.mode != "graph"
-            or not _is_hidden(tensor, computation)
-        ):
+        computation = None if alternative else _ended_computation(tensor, call)
+        if computation is None or computation.mode != "graph":
+            continue
+        if not _is_hidden(tensor, computation):
             continue
         culprit = Culprit(call.site.span, "") if argument is None else in_argument(argument, tensor)
         report(
@@ -62,21 +59,16 @@ def _check_fetch(call: ApiCall, taken: Value, argument: Argument | None, report:
 def _trace(computation: Computation, tensor: Tensor) -> tuple[Step, ...]:
     assert tensor.made is not None
     assert tensor.site is not None
-    return device_path(
-        computation, tensor.made, device_step(tensor.site, "is made in the computation")
-    )
+    return path_to_site(computation, tensor.made, tensor.site, "is made in the computation")
 
 
 def _ended_computation(tensor: Tensor, call: ApiCall) -> Computation | None:
     """Return the computation that made `tensor` and has ended where `call` stands."""
     home = tensor.made
     # Each root that is read has graphs of its own.
-    if home is None or home.run != call.context.run:
-        return None
-    for scope in home.scopes:
-        if isinstance(scope.payload, Computation):
-            return scope.payload
-    return None
+    scopes = () if home is None or home.run != call.context.run else home.scopes
+    payloads = (scope.payload for scope in scopes)
+    return next((it for it in payloads if isinstance(it, Computation)), None)
 
 
 def _is_hidden(tensor: Tensor, computation: Computation) -> bool:
@@ -106,21 +98,18 @@ def _check_hook(
 
 def taken_by(call: ApiCall) -> Iterator[tuple[Value, Argument | None]]:
     """Yield the values that this call of a session fetches or is fed."""
-    if call.last in RUNS and _is_session(call.receiver):
+    receiver = call.receiver
+    name = receiver.last if isinstance(receiver, (ExternalObject, Opaque)) else ""
+    if call.last in RUNS and naming.SESSION.is_in(name):
         for argument in call.arguments:
             yield argument.value, argument
             if isinstance(argument.value, Mapping):
                 yield Sequence("list", argument.value.keys), argument
-    elif call.last == "eval" and isinstance(call.receiver, Tensor):
-        yield call.receiver, None
+    elif call.last == "eval" and isinstance(receiver, Tensor):
+        yield receiver, None
     elif naming.HOOK.is_in(call.last) or call.last == "SessionRunArgs":
         for argument in call.arguments:
             yield argument.value, argument
-
-
-def _is_session(receiver: Value | None) -> bool:
-    name = receiver.last if isinstance(receiver, (ExternalObject, Opaque)) else ""
-    return naming.SESSION.is_in(name)
 
 
 def hooks_of_spec(computation: Computation) -> Iterator[ApiCall]:
@@ -129,14 +118,9 @@ def hooks_of_spec(computation: Computation) -> Iterator[ApiCall]:
         # Hooks of a plain EstimatorSpec never meet a TPU.
         if spec.last != "TPUEstimatorSpec":
             continue
-        hooks = [hook for name in HOOKS for hook in _items(spec.argument(name))]
+        lists = [spec.value(name) for name in HOOKS]
+        hooks = [hook for it in lists if isinstance(it, Sequence) for hook in it.items]
         # Later calls may add to the same list, where no TPU is meant.
         for call in computation.calls[:number] if hooks else ():
             if naming.HOOK.is_in(call.last) and any(call.result is hook for hook in hooks):
                 yield call
-
-
-def _items(argument: Argument | None) -> list[Value]:
-    if argument is None or not isinstance(argument.value, Sequence):
-        return []
-    return argument.value.items

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tpulint.absint.domain.events import Tensor
 from tpulint.absint.domain.objects import Mapping, Sequence
+from tpulint.absint.domain.structures import parts
 from tpulint.absint.domain.values import Choice, Value, options
 from tpulint.finding import Certainty, Severity
 from tpulint.frontends.tensorflow.knowledge.tf_names import is_tensorflow
@@ -18,6 +19,7 @@ from tpulint.rules.base import Report, Rule, register
 OPERATIONS = frozenset(
     ["group", "no_op", "print", "assert_equal", "assert_greater", "assert_less", "assert_positive"]
 )
+IN_TUPLE = "`run` packs only tensors into this tuple, which holds an operation: return the tensors"
 
 
 @register
@@ -34,16 +36,12 @@ class BadOutputOrder(Rule):
                 continue
             is_certain_call = is_from_tensorflow(entry) and not entry.context.is_guess
             is_certain = is_certain_call and not isinstance(entry.result, Choice)
+            certainty = entry.certainty if is_certain else Certainty.POSSIBLE
             for output in options(entry.result):
                 message = fault(output)
-                if message is None:
-                    continue
-                site = getattr(output, "site", None) or entry.site
-                report(
-                    site.span,
-                    message,
-                    certainty=entry.certainty if is_certain else Certainty.POSSIBLE,
-                )
+                if message is not None:
+                    site = getattr(output, "site", None) or entry.site
+                    report(site.span, message, certainty=certainty)
 
 
 def _check_runs(program: Program, report: Report) -> None:
@@ -57,7 +55,11 @@ def _check_runs(program: Program, report: Report) -> None:
             # What a function of Keras or of TensorFlow 1 returns depends on the release.
             if not all(is_built(program, leaf) for leaf in _leaves(output) if is_operation(leaf)):
                 continue
-            message = fault(output) or _fault_of_tuple(output)
+            is_tuple = isinstance(output, Sequence) and output.kind == "tuple"
+            # tensorflow/python/distribute/tpu_strategy.py, `tpu_function`: only of a list are
+            # operations taken out.
+            is_refused = is_tuple and any(map(is_operation, parts(output)))
+            message = fault(output) or (IN_TUPLE if is_refused else None)
             if message is not None:
                 report(
                     output.site.span,
@@ -73,23 +75,18 @@ def is_built(program: Program, value: Value) -> bool:
     return any(call.last in OPERATIONS and is_tensorflow(call.path) for call in calls)
 
 
-# tensorflow/python/distribute/tpu_strategy.py, `tpu_function`: only of a list are they taken out.
-def _fault_of_tuple(output: Sequence | Mapping) -> str | None:
-    """Return why `run` refuses an operation in a tuple: it packs only tensors."""
-    if not isinstance(output, Sequence) or output.kind != "tuple":
-        return None
-    if not any(is_operation(item) for item in output.items):
-        return None
-    return "`run` packs only tensors into this tuple, which holds an operation: return the tensors"
-
-
 def fault(output: Value) -> str | None:
     """Return TensorFlow's objection to a computation's output."""
-    if _is_flat(output):
-        items = output.items if isinstance(output, Sequence) else []
+    items = parts(output) if isinstance(output, (Sequence, Mapping)) else []
+    # What has no nesting that TensorFlow sees (xla.is_flat).
+    if not isinstance(output, Mapping) and not any(
+        isinstance(item, (Sequence, Mapping)) for item in items
+    ):
         positions = [number for number, item in enumerate(items) if is_operation(item)]
         # tpu.py, `_postprocess_flat_outputs`: tensors come first, then operations.
-        if positions and any(_is_tensor(item) for item in items[positions[0] :]):
+        if positions and any(
+            isinstance(item, Tensor) and item.sort == "tensor" for item in items[positions[0] :]
+        ):
             return "an operation comes before a tensor in the outputs: return the tensors first"
         return None
     if any(is_operation(leaf) for leaf in _leaves(output)):
@@ -97,27 +94,11 @@ def fault(output: Value) -> str | None:
     return None
 
 
-def _is_flat(output: Value) -> bool:
-    """Return whether the output certainly has no nesting that TensorFlow sees (xla.is_flat)."""
-    if isinstance(output, Mapping):
-        return False
-    nested = (Sequence, Mapping)
-    return not isinstance(output, Sequence) or not any(
-        isinstance(item, nested) for item in output.items
-    )
-
-
 def _leaves(value: Value) -> list[Value]:
-    if isinstance(value, Sequence):
-        return [leaf for item in value.items for leaf in _leaves(item)]
-    if isinstance(value, Mapping):
-        return [leaf for item in value.items.values() for leaf in _leaves(item)]
-    return [value]
+    if not isinstance(value, (Sequence, Mapping)):
+        return [value]
+    return [leaf for item in parts(value) for leaf in _leaves(item)]
 
 
 def is_operation(value: Value) -> bool:
     return isinstance(value, Tensor) and value.sort == "operation"
-
-
-def _is_tensor(value: Value) -> bool:
-    return isinstance(value, Tensor) and value.sort == "tensor"

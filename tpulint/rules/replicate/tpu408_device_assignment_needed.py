@@ -29,27 +29,27 @@ class DeviceAssignmentNeeded(Rule):
                 continue
             is_certain_call = is_from_tensorflow(entry) and not entry.context.is_guess
             certainty = entry.certainty if is_certain_call else Certainty.POSSIBLE
-            count = replicas(entry)
+            count = replicas(entry) or 0
             core = next((call for call in entry.calls if _core(call) > 0), None)
             if core is not None:
-                # A host cluster takes its operations off the core again: what is left is not known.
-                if entry.clusters or not core.context.reached_whenever(entry.context):
-                    certainty = Certainty.POSSIBLE
                 message = (
                     f"core {_core(core)} is used, but no `device_assignment` assigns it to a"
                     " replica; pass one"
                 )
-                report(entry.site.span, message, certainty=certainty)
-            elif count is not None and count > 1 and count % 2 == 1:
+                # A host cluster takes its operations off the core again: what is left is not known.
+                if entry.clusters or not core.context.reached_whenever(entry.context):
+                    certainty = Certainty.POSSIBLE
+            elif count > 1 and count % 2 == 1:
                 message = (
                     f"{count} replicas do not fill a whole topology: pass a `device_assignment`"
                 )
-                report(entry.site.span, message, certainty=certainty)
+            else:
+                continue
+            report(entry.site.span, message, certainty=certainty)
 
 
 def _core(call: ApiCall) -> int:
     """Return the number in `tpu.core(number)` in device code, 0 where it is none."""
     if call.last != "core" or not call.context.on_device:
         return 0
-    number = call.argument("num", 0)
-    return (constant_int(number.value) or 0) if number is not None else 0
+    return constant_int(call.value("num", 0)) or 0

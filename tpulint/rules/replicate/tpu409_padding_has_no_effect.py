@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from tpulint.absint.domain.events import Argument, Computation
+from tpulint.absint.domain.events import Computation
 from tpulint.absint.domain.objects import Sequence
 from tpulint.absint.domain.values import NONE, Value
 from tpulint.diagnostics.fixes import without_argument
-from tpulint.finding import Applicability, Fix, Severity
+from tpulint.finding import Applicability, Severity
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.shapes import described
 from tpulint.queries.entry_calls import (
@@ -42,14 +42,10 @@ class PaddingHasNoEffect(Rule):
                     spec.site.span,
                     f"`padding_spec` has no effect {reason}: remove it",
                     certainty=certainty,
-                    fix=fix(entry, spec),
+                    fix=without_argument(
+                        entry.call.site, spec.keyword, "drop `padding_spec`", Applicability.SAFE
+                    ),
                 )
-
-
-def fix(entry: Computation, spec: Argument) -> Fix:
-    return without_argument(
-        entry.call.site, spec.keyword, "drop `padding_spec`", Applicability.SAFE
-    )
 
 
 def why_nothing(entry: Computation) -> str | None:
