@@ -20,14 +20,8 @@ from tpulint.frontends.tensorflow.knowledge.tf_names import BATCH_SIZES, REPLICA
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.strategy import Strategy
 from tpulint.hardware import SUBLANES
+from tpulint.queries import entry_calls
 from tpulint.queries.certainty import definite_if
-from tpulint.queries.entry_calls import (
-    constant_int,
-    estimator_of,
-    may_use_tpu,
-    surely_uses_tpu,
-    tpu_config_value,
-)
 from tpulint.queries.input_pipelines import before, data_of, last_batches, most_elements, trains_on
 from tpulint.queries.launches import FEW_STEPS
 from tpulint.rules.base import Report, Rule, register
@@ -102,8 +96,8 @@ def message_of(batch: CoreBatch) -> str:
 def core_batches(program: Program, feed: Feed) -> Iterator[CoreBatch]:
     """Yield what the program says of the batch that a core gets."""
     if not isinstance(feed.owner, Strategy):
-        estimator = estimator_of(program, feed)
-        if estimator is not None and may_use_tpu(estimator):
+        estimator = entry_calls.estimator_of(program, feed)
+        if estimator is not None and entry_calls.may_use_tpu(estimator):
             yield from _of_estimator(estimator)
         return
     is_sure = not feed.context.is_guess and all(
@@ -119,7 +113,7 @@ def core_batches(program: Program, feed: Feed) -> Iterator[CoreBatch]:
         is_certain = is_sure and len(batches) == 1 and not batch.context.is_guess
         size = batch.argument("batch_size", 0) or UNKNOWN
         # An example, or a test: the data are over after a few steps.
-        least = constant_int(size) or per_core(size) or 1
+        least = entry_calls.constant_int(size) or per_core(size) or 1
         examples = most_elements(before(batch) or UNKNOWN)
         if min(most_elements(data), examples / least) >= FEW_STEPS:
             yield from _of_size(size, batch.site, is_certain, is_of_core=feed.function is not None)
@@ -131,7 +125,7 @@ def _of_size(value: Value, site: Site, is_sure: bool, *, is_of_core: bool) -> It
     if size is not None:
         yield CoreBatch(size, site, is_sure)
         return
-    number = constant_int(value)
+    number = entry_calls.constant_int(value)
     if number is None or number <= 0:
         return
     if is_of_core:
@@ -164,12 +158,12 @@ def _of_arrays(program: Program, feed: Feed, is_sure: bool) -> Iterator[CoreBatc
 def _of_estimator(estimator: ApiCall) -> Iterator[CoreBatch]:
     """Yield the batch of a core of a TPUEstimator, which shares the batch among the shards."""
     argument = estimator.argument(*BATCH_SIZES["train"])
-    size = None if argument is None else constant_int(argument.value)
-    shards = constant_int(tpu_config_value(estimator, "num_shards", 1))
-    shares_cores = tpu_config_value(estimator, "num_cores_per_replica", 2) != NONE
+    size = None if argument is None else entry_calls.constant_int(argument.value)
+    shards = entry_calls.constant_int(entry_calls.tpu_config_value(estimator, "num_shards", 1))
+    shares_cores = entry_calls.tpu_config_value(estimator, "num_cores_per_replica", 2) != NONE
     if argument is None or not size or shares_cores:
         return
-    is_sure = surely_uses_tpu(estimator) and not estimator.context.is_guess
+    is_sure = entry_calls.surely_uses_tpu(estimator) and not estimator.context.is_guess
     if shards and size % shards == 0:
         yield CoreBatch(size // shards, argument.site, is_sure, size)
     elif shards is None:

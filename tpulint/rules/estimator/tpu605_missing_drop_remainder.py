@@ -19,26 +19,8 @@ from tpulint.frontends.tensorflow.knowledge.strategies import EMBEDDING
 from tpulint.frontends.tensorflow.knowledge.tf_names import UNSEEN_DATASET
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.strategy import Strategy
+from tpulint.queries import input_pipelines as pipelines
 from tpulint.queries.certainty import definite_if
-from tpulint.queries.input_pipelines import (
-    BATCHES,
-    before,
-    calls_behind,
-    calls_of,
-    comes_out_even,
-    data_of,
-    drops_remainders,
-    fixes_rows,
-    is_endless,
-    is_for_inference,
-    is_never_short,
-    is_window,
-    keeps_remainder,
-    last_batches,
-    seen_data_of,
-    sources,
-    takes_mean,
-)
 from tpulint.rules.base import Report, Rule, register
 from tpulint.syntax.nodes import Constant
 
@@ -89,10 +71,10 @@ class MissingDropRemainder(Rule):
 
 def _batches(program: Program, feed: Feed) -> list[ExternalObject | None]:
     """Return the steps that make the batches; None among them where one is not seen."""
-    data = data_of(program, feed)
-    seen = data if isinstance(feed.owner, Strategy) else seen_data_of(program, feed)
+    data = pipelines.data_of(program, feed)
+    seen = data if isinstance(feed.owner, Strategy) else pipelines.seen_data_of(program, feed)
     # Nobody sees which of several iterators feeds the TPU.
-    return last_batches(data) if seen is data else [*last_batches(seen), None]
+    return pipelines.last_batches(data) if seen is data else [*pipelines.last_batches(seen), None]
 
 
 class _Fault(NamedTuple):
@@ -125,22 +107,24 @@ def _fault(
     program: Program, feed: Feed, batch: ExternalObject, batches: list[ExternalObject | None]
 ) -> _Fault | None:
     """Return what a smaller last batch does on the TPU, None where the author expects it."""
-    if not keeps_remainder(batch):
+    if not pipelines.keeps_remainder(batch):
         return None
-    dropping = [other for other in batches if other and keeps_remainder(other) is False]
+    dropping = [other for other in batches if other and pipelines.keeps_remainder(other) is False]
     if isinstance(feed.owner, Strategy):
         if is_looked_up(program, feed):
             is_certain = len(batches) == 1 and not feed.context.is_guess
             return _Fault(NO_TABLE_SIZE, definite_if(is_certain))
         # On one way to the TPU the program drops it: so it knows about it.
         return None if dropping else _fault_of_strategy(program, feed, batch)
-    later = calls_behind(program, feed, batch)
+    later = pipelines.calls_behind(program, feed, batch)
     fixes = [call for call in later if call.last in FIXES]
-    origin = before(batch) or UNKNOWN
+    origin = pipelines.before(batch) or UNKNOWN
     is_padded = any(map(_fills_up, later))
     is_fixed = _is_always_called(fixes, batch)
-    is_whole = any(map(is_window, sources(origin))) or comes_out_even(batch)
-    no_other_comes = is_padded or is_whole or is_endless(origin)
+    is_whole = any(map(pipelines.is_window, pipelines.sources(origin))) or pipelines.comes_out_even(
+        batch
+    )
+    no_other_comes = is_padded or is_whole or pipelines.is_endless(origin)
     # The graph has a static size, which a smaller last batch does not have when it comes.
     if (dropping or no_other_comes) and (
         (is_fixed and is_padded)
@@ -148,19 +132,22 @@ def _fault(
     ):
         return None
     if dropping:
-        starts = {id(source) for other in dropping for source in sources(other)}
-        chosen = any(id(source) in starts or is_window(source) for source in sources(batch))
+        starts = {id(source) for other in dropping for source in pipelines.sources(other)}
+        chosen = any(
+            id(source) in starts or pipelines.is_window(source)
+            for source in pipelines.sources(batch)
+        )
         # Of one dataset the program drops the remainder where it must; of another it forgot to.
         return None if chosen or leaves_tpu(batch.context) else _Fault(NO_STATIC_SIZE, POSSIBLE)
     if fixes:
         why = SET_BY_HAND if is_fixed and not no_other_comes else MAY_BE_SET
-        knows = has_two_ways(seen_data_of(program, feed), batch)
+        knows = has_two_ways(pipelines.seen_data_of(program, feed), batch)
         return None if knows else _Fault(why, POSSIBLE)
-    is_certain = all(other is not None and keeps_remainder(other) for other in batches)
+    is_certain = all(other is not None and pipelines.keeps_remainder(other) for other in batches)
     # Does more than the name of its method tell that this is a dataset's?
     is_seen = any(keyword == "drop_remainder" for keyword, _ in batch.arguments) or not any(
         isinstance(source, ExternalObject) and source.path == UNSEEN_DATASET
-        for source in sources(origin)
+        for source in pipelines.sources(origin)
     )
     return _Fault(NO_STATIC_SIZE, definite_if(is_certain, is_seen, not feed.context.is_guess))
 
@@ -200,7 +187,7 @@ def has_two_ways(data: Value, batch: ExternalObject) -> bool:
             is_mapped.add(mapped)
         elif isinstance(value, Choice):
             waiting += [(option, mapped) for option in value.options]
-        elif isinstance(value, ExternalObject) and (source := before(value)) is not None:
+        elif isinstance(value, ExternalObject) and (source := pipelines.before(value)) is not None:
             waiting.append((source, mapped or value.last == "map"))
     return len(is_mapped) > 1
 
@@ -231,30 +218,34 @@ def _fault_of_strategy(program: Program, feed: Feed, batch: ExternalObject) -> _
     operations; it fails where it evaluates such a batch and trains on batches of one size.
     """
     settings = [
-        call.argument("drop_remainder", BATCHES[batch.last])
-        for call in chain(calls_of(program, feed), program.by_result.get(id(batch), ()))
+        call.argument("drop_remainder", pipelines.BATCHES[batch.last])
+        for call in chain(pipelines.calls_of(program, feed), program.by_result.get(id(batch), ()))
         if call.result is batch
     ]
     written = [setting.node for setting in settings if setting is not None]
-    endless = is_endless(before(batch) or UNKNOWN)
+    endless = pipelines.is_endless(pipelines.before(batch) or UNKNOWN)
     if feed.kind == "evaluate":
         is_forgotten = any(isinstance(node, Constant) for node in written) and any(
-            other_batch is not None and keeps_remainder(other_batch) is False
+            other_batch is not None and pipelines.keeps_remainder(other_batch) is False
             for other in program.feeds
             if other.kind == "fit" and other.site is feed.site
-            for other_batch in last_batches(data_of(program, other))
+            for other_batch in pipelines.last_batches(pipelines.data_of(program, other))
         )
         return _Fault(OTHER_SIZE, POSSIBLE) if is_forgotten and not endless else None
     if endless:  # no batch is smaller, but the program is compiled as if one could be
         return _Fault(DYNAMIC, UNLIKELY) if feed.kind == "fit" and not written else None
-    if feed.kind == "distribute" and not comes_out_even(batch) and fixes_rows(program, feed):
+    if (
+        feed.kind == "distribute"
+        and not pipelines.comes_out_even(batch)
+        and pipelines.fixes_rows(program, feed)
+    ):
         return _Fault(SET_IN_STEP, POSSIBLE)
     # A file that drops other remainders may have forgotten this one, also where it evaluates.
-    drops_others = drops_remainders(batch.site.module)
-    is_wanted = not drops_others and is_for_inference(program, feed)
-    if written or is_wanted or comes_out_even(batch):
+    drops_others = pipelines.drops_remainders(batch.site.module)
+    is_wanted = not drops_others and pipelines.is_for_inference(program, feed)
+    if written or is_wanted or pipelines.comes_out_even(batch):
         return None
-    if feed.kind == "distribute" and takes_mean(program, feed):
+    if feed.kind == "distribute" and pipelines.takes_mean(program, feed):
         return _Fault(NO_ROWS, POSSIBLE)
     return _Fault(OTHER_SIZE, POSSIBLE if drops_others else UNLIKELY)
 
@@ -262,8 +253,8 @@ def _fault_of_strategy(program: Program, feed: Feed, batch: ExternalObject) -> _
 def _is_never_short(program: Program, site: Site | None) -> bool:
     """Return whether none of the batches that this place makes can be a smaller one."""
     return all(
-        is_never_short(batch)
+        pipelines.is_never_short(batch)
         for feed in program.feeds
-        for batch in last_batches(data_of(program, feed))
+        for batch in pipelines.last_batches(pipelines.data_of(program, feed))
         if batch is not None and batch.site == site
     )

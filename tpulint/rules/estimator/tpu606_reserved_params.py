@@ -13,15 +13,8 @@ from tpulint.file_facts import is_test
 from tpulint.finding import Severity
 from tpulint.frontends.tensorflow.knowledge.tf_names import BATCH_SIZES, RESERVED
 from tpulint.frontends.tensorflow.program import Program
+from tpulint.queries import entry_calls
 from tpulint.queries.certainty import definite_if
-from tpulint.queries.entry_calls import (
-    broadcasts_input,
-    constant_int,
-    flag_defaults,
-    flag_name,
-    may_use_tpu,
-    tpu_config_value,
-)
 from tpulint.rules.base import Report, Rule, register
 
 TAKES_OUT = ("pop", "popitem", "clear")
@@ -86,14 +79,17 @@ def check_batches(program: Program, call: ApiCall, runs: set[str], report: Repor
     nothing is seen, it may do all.
     """
     # On a CPU, and with BROADCAST, the batch is not divided.
-    if not may_use_tpu(call) or broadcasts_input(program, call) is not False:
+    if (
+        not entry_calls.may_use_tpu(call)
+        or entry_calls.broadcasts_input(program, call) is not False
+    ):
         return
-    shards = tpu_config_value(call, "num_shards", 1)
-    cores = tpu_config_value(call, "num_cores_per_replica", 2)
-    count = constant_int(shards)
+    shards = entry_calls.tpu_config_value(call, "num_shards", 1)
+    cores = entry_calls.tpu_config_value(call, "num_cores_per_replica", 2)
+    count = entry_calls.constant_int(shards)
     are_flags = count is None
     if count is None and cores == NONE:
-        count = next(flag_defaults(program, shards, call.site), None)
+        count = next(entry_calls.flag_defaults(program, shards, call.site), None)
     # A test may run on a machine of its own, with fewer cores than Cloud offers.
     if count is None and (shards != NONE or cores != NONE or is_test(call.site.module.filename)):
         return
@@ -102,11 +98,11 @@ def check_batches(program: Program, call: ApiCall, runs: set[str], report: Repor
         argument = call.argument(keyword, position)
         if argument is None or (runs and run not in runs):
             continue
-        size = constant_int(argument.value)
+        size = entry_calls.constant_int(argument.value)
         is_flag = size is None
         # The default of a flag is judged where the program itself says how many cores there are.
         if is_flag and count is not None:
-            size = next(flag_defaults(program, argument.value, call.site), None)
+            size = next(entry_calls.flag_defaults(program, argument.value, call.site), None)
         if size is None or size % replicas == 0 or (is_flag and is_off_by_default(program, call)):
             continue
         # Evaluations and predictions may be told not to use the TPU (`eval_on_tpu=False`).
@@ -126,7 +122,7 @@ def check_batches(program: Program, call: ApiCall, runs: set[str], report: Repor
 def is_off_by_default(program: Program, estimator: ApiCall) -> bool:
     """Return whether the command line has to ask for the TPU: then it can set the batch, too."""
     use_tpu = estimator.value("use_tpu", 4)
-    flag = Const(flag_name(use_tpu)) if isinstance(use_tpu, External) else None
+    flag = Const(entry_calls.flag_name(use_tpu)) if isinstance(use_tpu, External) else None
     for call in chain(*(program.named.get(name, ()) for name in ("DEFINE_bool", "DEFINE_boolean"))):
         default, is_here = call.value("default", 1), call.site.module is estimator.site.module
         if flag is not None and call.value("name", 0) == flag and default is not None and is_here:

@@ -13,17 +13,8 @@ from tpulint.finding import Certainty, Severity
 from tpulint.frontends.tensorflow.knowledge.tf_names import BATCH_SIZES, CORES_OF_A_HOST, PER_CORE
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.ordering import Truth
+from tpulint.queries import entry_calls
 from tpulint.queries.certainty import definite_if
-from tpulint.queries.entry_calls import (
-    broadcasts_input,
-    constant_int,
-    estimator_of,
-    flag_defaults,
-    flag_name,
-    has_one_replica,
-    may_use_tpu,
-    tpu_config_value,
-)
 from tpulint.queries.input_pipelines import data_of, last_batches
 from tpulint.rules.base import Report, Rule, register
 
@@ -48,10 +39,10 @@ class BatchIgnoresParams(Rule):
 
     def check(self, program: Program, report: Report) -> None:
         for feed in program.feeds:
-            estimator = estimator_of(program, feed)
-            if estimator is None or not may_use_tpu(estimator):
+            estimator = entry_calls.estimator_of(program, feed)
+            if estimator is None or not entry_calls.may_use_tpu(estimator):
                 continue
-            if broadcasts_input(program, estimator) is not False:
+            if entry_calls.broadcasts_input(program, estimator) is not False:
                 continue
             batches = [batch for batch in last_batches(data_of(program, feed)) if batch is not None]
             for batch in batches:
@@ -93,11 +84,11 @@ def size_fault(
     keyword, position = BATCH_SIZES[feed.kind]
     argument = estimator.argument(keyword, position)
     size = size_of(batch)
-    if argument is None or size is None or has_one_replica(estimator) is not Truth.NO:
+    if argument is None or size is None or entry_calls.has_one_replica(estimator) is not Truth.NO:
         return None
     certainty = definite_if(not feed.context.is_guess, not estimator.context.is_guess)
-    shards = constant_int(tpu_config_value(estimator, "num_shards", 1))
-    if tpu_config_value(estimator, "num_cores_per_replica", 2) != NONE:
+    shards = entry_calls.constant_int(entry_calls.tpu_config_value(estimator, "num_shards", 1))
+    if entry_calls.tpu_config_value(estimator, "num_cores_per_replica", 2) != NONE:
         shards = None
     has_one_host = shards is not None and shards <= CORES_OF_A_HOST
     is_for_core = feeds_each_core(feed, estimator)
@@ -106,10 +97,10 @@ def size_fault(
     if is_same(size, argument.value):
         is_fault = is_for_core or (shards is not None and not has_one_host)
         return SizeFault(certainty, f"{too_large} `{keyword}`") if is_fault else None
-    batched, total = constant_int(size), constant_int(argument.value)
+    batched, total = entry_calls.constant_int(size), entry_calls.constant_int(argument.value)
     if batched is not None and isinstance(argument.value, (External, Opaque)):
         doubt = f"unless `{keyword}` is always {batched}"
-        is_default = batched in flag_defaults(program, argument.value, argument.site)
+        is_default = batched in entry_calls.flag_defaults(program, argument.value, argument.site)
         harm = f"the batch is {batched}, whatever `{keyword}` is"
         if is_default and is_for_core:
             harm, doubt = f"{too_large} `{keyword}`", "unless the command line sets the flag"
@@ -119,7 +110,9 @@ def size_fault(
     if flag and has_one_host and not is_for_core:
         due = flag_of(argument.value) or ("" if total is None else str(total))
         harm = f"the batch is `{flag}`, whatever `{keyword}` is"
-        is_default = total is not None and total in flag_defaults(program, size, argument.site)
+        is_default = total is not None and total in entry_calls.flag_defaults(
+            program, size, argument.site
+        )
         certainty = Certainty.UNLIKELY if is_default else Certainty.POSSIBLE
         return SizeFault(certainty, harm, f"unless `{flag}` is always {due}") if due else None
     if batched is None or total is None or is_for_core:
@@ -132,7 +125,7 @@ def size_fault(
 
 def feeds_each_core(feed: Feed, estimator: ApiCall) -> bool:
     """Return whether the input_fn is called for each core, or its batches go to one each."""
-    mode = tpu_config_value(estimator, "per_host_input_for_training", 3)
+    mode = entry_calls.tpu_config_value(estimator, "per_host_input_for_training", 3)
     if isinstance(mode, External) and mode.last in PER_CORE:
         return feed.kind == "train" or mode.last == "PER_HOST_V2"
     return mode == Const(False) and feed.kind == "train"
@@ -143,7 +136,7 @@ def is_same(left: Value, other: Value) -> bool:
     if isinstance(left, Opaque):
         return left is other
     if isinstance(left, External) and isinstance(other, External):
-        return flag_name(left) == flag_name(other)
+        return entry_calls.flag_name(left) == entry_calls.flag_name(other)
     return isinstance(left, Const) and left == other
 
 
@@ -151,4 +144,4 @@ def flag_of(value: Value) -> str:
     """Return a flag as a program writes it; "" where the value is none."""
     if not isinstance(value, External) or "FLAGS." not in value.path:
         return ""
-    return f"FLAGS.{flag_name(value)}"
+    return f"FLAGS.{entry_calls.flag_name(value)}"

@@ -7,15 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from tpulint.absint.domain.events import ApiCall, Argument
 from tpulint.absint.domain.objects import ExternalObject
-from tpulint.diagnostics.absent_names import (
-    absent,
-    advice,
-    first_with,
-    grouped,
-    newest,
-    rename,
-    shown,
-)
+from tpulint.diagnostics import absent_names
 from tpulint.finding import Applicability, Certainty, Edit, Fix, Location, Severity
 from tpulint.frontends.tensorflow.keras_models import is_dataset, is_model
 from tpulint.frontends.tensorflow.knowledge import names, tf_names
@@ -43,20 +35,22 @@ class NoSuchApi(Rule):
     fixes = (Applicability.SAFE, Applicability.UNSAFE)
 
     def check(self, program: Program, report: Report) -> None:
-        groups = grouped(name for name in absent(program) if not name.gone)
+        groups = absent_names.grouped(
+            name for name in absent_names.absent(program) if not name.gone
+        )
         for absent_name in groups.single:
             spelled = absent_name.spelled
             why = "does not exist in any release of TensorFlow"
             if spelled.having:
                 why = (
-                    f"does not exist yet in TensorFlow {newest(spelled.target.mask)}"
-                    f" ({first_with(spelled)} has it)"
+                    f"does not exist yet in TensorFlow {absent_names.newest(spelled.target.mask)}"
+                    f" ({absent_names.first_with(spelled)} has it)"
                 )
             report(
                 spelled.span,
-                f"`{shown(spelled)}` {why}{advice(absent_name)}",
+                f"`{absent_names.shown(spelled)}` {why}{absent_names.advice(absent_name)}",
                 certainty=absent_name.certainty,
-                fix=rename(absent_name, program),
+                fix=absent_names.rename(absent_name, program),
             )
         for broken in groups.broken:
             report(broken.span, broken.message, certainty=Certainty.POSSIBLE, trace=broken.trace)
@@ -137,7 +131,7 @@ def _check_keywords(program: Program, call: ApiCall, path: str, report: Report) 
             continue  # it may have more than TensorFlow's
         release = "any release of TensorFlow"
         if target.stated:
-            release = f"TensorFlow {newest(target.mask & names.having(path))}"
+            release = f"TensorFlow {absent_names.newest(target.mask & names.having(path))}"
         meant = f"; did you mean `{near}`?" if near else "; remove it"
         report(
             argument.site.span,

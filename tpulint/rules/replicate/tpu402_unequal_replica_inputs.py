@@ -11,14 +11,7 @@ from tpulint.absint.domain.values import NONE, Const, Value, options
 from tpulint.finding import Severity
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.shapes import described
-from tpulint.queries.entry_calls import (
-    REPLICATES,
-    argument,
-    argument_value,
-    certainty_of_fault,
-    constant_int,
-    replicate_calls,
-)
+from tpulint.queries import entry_calls
 from tpulint.rules.base import Report, Rule, register
 
 SHARDS = ("shard", "split_compile_and_shard", "batch_parallel")
@@ -32,25 +25,27 @@ class UnequalReplicaInputs(Rule):
     summary = "replicas get inputs of different number, structure or dtype"
 
     def check(self, program: Program, report: Report) -> None:
-        for entry in replicate_calls(program, REPLICATES):
-            inputs = argument(entry, "inputs")
+        for entry in entry_calls.replicate_calls(program, entry_calls.REPLICATES):
+            inputs = entry_calls.argument(entry, "inputs")
             if inputs is None:
                 continue
-            certainty = certainty_of_fault(entry, difference, inputs.value)
+            certainty = entry_calls.certainty_of_fault(entry, difference, inputs.value)
             if certainty is not None:
                 message = next(filter(None, map(difference, options(inputs.value))))
                 report(inputs.site.span, message, certainty=certainty)
-        for entry in replicate_calls(program, SHARDS):
+        for entry in entry_calls.replicate_calls(program, SHARDS):
             inputs, count = (
-                argument(entry, "inputs"),
-                constant_int(argument_value(entry, "num_shards")),
+                entry_calls.argument(entry, "inputs"),
+                entry_calls.constant_int(entry_calls.argument_value(entry, "num_shards")),
             )
             # Another axis than the first may be divided.
             has_axes = entry.call.value("input_shard_axes", 3) not in (None, NONE)
             if inputs is None or not count or has_axes:
                 continue
             sizes = indivisible_sizes(count, inputs.value)
-            certainty = certainty_of_fault(entry, partial(indivisible_sizes, count), inputs.value)
+            certainty = entry_calls.certainty_of_fault(
+                entry, partial(indivisible_sizes, count), inputs.value
+            )
             if sizes and certainty is not None:
                 report(
                     inputs.site.span,

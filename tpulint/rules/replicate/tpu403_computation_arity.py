@@ -11,14 +11,7 @@ from tpulint.diagnostics import traces
 from tpulint.finding import Certainty, Severity
 from tpulint.frontends.tensorflow.arity import misfit
 from tpulint.frontends.tensorflow.program import Program
-from tpulint.queries.entry_calls import (
-    REPLICATES,
-    argument,
-    argument_value,
-    certainty_of_fault,
-    constant_int,
-    replicate_calls,
-)
+from tpulint.queries import entry_calls
 from tpulint.queries.strategies import is_run
 from tpulint.rules.base import Report, Rule, register
 
@@ -31,8 +24,8 @@ class ComputationArity(Rule):
     summary = "the computation cannot take the inputs it is given"
 
     def check(self, program: Program, report: Report) -> None:
-        for entry in replicate_calls(program):
-            computation = argument(entry, "computation")
+        for entry in entry_calls.replicate_calls(program):
+            computation = entry_calls.argument(entry, "computation")
             count = input_count(entry)
             if computation is None or count is None:
                 continue
@@ -41,10 +34,10 @@ class ComputationArity(Rule):
                 arity = arity_of(value)
                 return arity is not None and not arity.takes(count)
 
-            certainty = certainty_of_fault(entry, misfits, computation.value)
+            certainty = entry_calls.certainty_of_fault(entry, misfits, computation.value)
             if certainty is not None:
                 message = _message(computation.value, count)
-                inputs = argument_value(entry, "inputs")
+                inputs = entry_calls.argument_value(entry, "inputs")
                 is_open = isinstance(inputs, Sequence) and inputs.open
                 certainty = Certainty.POSSIBLE if is_open else certainty
                 report(entry.site.span, message, certainty=certainty)
@@ -160,8 +153,8 @@ def arity_of(callee: Value) -> Arity | None:
 
 def input_count(entry: Computation) -> int | None:
     """Return the number of inputs of one replica, those of an infeed queue included."""
-    inputs = argument_value(entry, "inputs")
-    if entry.kind in REPLICATES and isinstance(inputs, Sequence):
+    inputs = entry_calls.argument_value(entry, "inputs")
+    if entry.kind in entry_calls.REPLICATES and isinstance(inputs, Sequence):
         rows = inputs.items
         counts = {len(row.items) if isinstance(row, Sequence) else -1 for row in rows}
         # A loop appends rows like those that are seen.
@@ -174,14 +167,14 @@ def input_count(entry: Computation) -> int | None:
         count = len(inputs.items)
     else:
         return None
-    queue = argument_value(entry, "infeed_queue")
+    queue = entry_calls.argument_value(entry, "infeed_queue")
     if queue == NONE:
         return count
     if not isinstance(queue, ExternalObject) or queue.last != "InfeedQueue":
         return None
     # The number of tuple elements of a tpu_feed.InfeedQueue.
     number, types = queue.argument("number_of_tuple_elements", 0), queue.argument("tuple_types", 1)
-    fed = constant_int(number)
+    fed = entry_calls.constant_int(number)
     if number in (None, NONE) and isinstance(types, Sequence) and not types.open:
         fed = len(types.items)
     return None if fed is None else count + fed

@@ -10,14 +10,7 @@ from tpulint.absint.domain.values import NONE, Value, options
 from tpulint.finding import Severity
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.shapes import Shape, described, shape_of
-from tpulint.queries.entry_calls import (
-    REPLICATES,
-    argument,
-    argument_value,
-    certainty_of_fault,
-    is_given,
-    replicate_calls,
-)
+from tpulint.queries import entry_calls
 from tpulint.rules.base import Report, Rule, register
 
 NESTED = (Sequence, Mapping)
@@ -32,10 +25,14 @@ class MaximumShapesMismatch(Rule):
     summary = "maximum_shapes does not fit the inputs"
 
     def check(self, program: Program, report: Report) -> None:
-        for entry in replicate_calls(program, REPLICATES):
-            shapes = argument(entry, "maximum_shapes")
+        for entry in entry_calls.replicate_calls(program, entry_calls.REPLICATES):
+            shapes = entry_calls.argument(entry, "maximum_shapes")
             find = partial(fault, entry)
-            certainty = None if shapes is None else certainty_of_fault(entry, find, shapes.value)
+            certainty = (
+                None
+                if shapes is None
+                else entry_calls.certainty_of_fault(entry, find, shapes.value)
+            )
             if shapes is not None and certainty is not None:
                 message = next(filter(None, map(find, options(shapes.value))))
                 report(shapes.site.span, f"`maximum_shapes` {message}", certainty=certainty)
@@ -43,12 +40,12 @@ class MaximumShapesMismatch(Rule):
 
 def fault(entry: Computation, shapes: Value) -> str | None:
     """Return TensorFlow's objection to `shapes`, in short."""
-    if not is_given(shapes):
+    if not entry_calls.is_given(shapes):
         return None
     # tpu.py: "Dynamic input shapes are not supported with infeed queues".
-    if is_given(argument_value(entry, "infeed_queue")):
+    if entry_calls.is_given(entry_calls.argument_value(entry, "infeed_queue")):
         return "cannot be combined with `infeed_queue`: pass one of the two"
-    inputs = argument_value(entry, "inputs")
+    inputs = entry_calls.argument_value(entry, "inputs")
     if not isinstance(inputs, Sequence) or inputs.open:
         return None
     if _structures_differ(inputs.items[0], shapes):
@@ -59,7 +56,7 @@ def fault(entry: Computation, shapes: Value) -> str | None:
     maximums = _leaves(shapes)
     if any(len(row) != len(maximums) for row in rows):
         return None
-    rounded = argument_value(entry, "padding_spec") != NONE
+    rounded = entry_calls.argument_value(entry, "padding_spec") != NONE
     for number, maximum in enumerate(maximums):
         limit = shape_of(maximum)
         sizes = [described(row[number])[1] for row in rows]

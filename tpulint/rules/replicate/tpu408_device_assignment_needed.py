@@ -6,13 +6,7 @@ from tpulint.absint.domain.events import ApiCall
 from tpulint.absint.domain.values import NONE
 from tpulint.finding import Certainty, Severity
 from tpulint.frontends.tensorflow.program import Program
-from tpulint.queries.entry_calls import (
-    argument_value,
-    constant_int,
-    is_from_tensorflow,
-    replicas,
-    replicate_calls,
-)
+from tpulint.queries import entry_calls
 from tpulint.rules.base import Report, Rule, register
 
 
@@ -24,12 +18,12 @@ class DeviceAssignmentNeeded(Rule):
     summary = "a device assignment is needed and missing"
 
     def check(self, program: Program, report: Report) -> None:
-        for entry in replicate_calls(program):
-            if argument_value(entry, "device_assignment") != NONE:
+        for entry in entry_calls.replicate_calls(program):
+            if entry_calls.argument_value(entry, "device_assignment") != NONE:
                 continue
-            is_certain_call = is_from_tensorflow(entry) and not entry.context.is_guess
+            is_certain_call = entry_calls.is_from_tensorflow(entry) and not entry.context.is_guess
             certainty = entry.certainty if is_certain_call else Certainty.POSSIBLE
-            count = replicas(entry) or 0
+            count = entry_calls.replicas(entry) or 0
             core = next((call for call in entry.calls if _core(call) > 0), None)
             if core is not None:
                 message = (
@@ -52,4 +46,4 @@ def _core(call: ApiCall) -> int:
     """Return the number in `tpu.core(number)` in device code, 0 where it is none."""
     if call.last != "core" or not call.context.on_device:
         return 0
-    return constant_int(call.value("num", 0)) or 0
+    return entry_calls.constant_int(call.value("num", 0)) or 0

@@ -9,16 +9,7 @@ from tpulint.diagnostics.fixes import without_argument
 from tpulint.finding import Applicability, Severity
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.shapes import described
-from tpulint.queries.entry_calls import (
-    REPLICATES,
-    argument,
-    argument_value,
-    certainty_of_fault,
-    is_empty,
-    is_given,
-    replicas,
-    replicate_calls,
-)
+from tpulint.queries import entry_calls
 from tpulint.rules.base import Report, Rule, register
 
 
@@ -31,12 +22,12 @@ class PaddingHasNoEffect(Rule):
     fixes = (Applicability.SAFE,)
 
     def check(self, program: Program, report: Report) -> None:
-        for entry in replicate_calls(program, REPLICATES):
-            spec = argument(entry, "padding_spec")
+        for entry in entry_calls.replicate_calls(program, entry_calls.REPLICATES):
+            spec = entry_calls.argument(entry, "padding_spec")
             reason = why_nothing(entry)
             if spec is None or reason is None:
                 continue
-            certainty = certainty_of_fault(entry, is_given, spec.value)
+            certainty = entry_calls.certainty_of_fault(entry, entry_calls.is_given, spec.value)
             if certainty is not None:
                 report(
                     spec.site.span,
@@ -50,11 +41,11 @@ class PaddingHasNoEffect(Rule):
 
 def why_nothing(entry: Computation) -> str | None:
     """Return the reason why no input of the entry call is padded."""
-    shapes = argument_value(entry, "maximum_shapes")
-    if shapes == NONE or is_empty(shapes):
+    shapes = entry_calls.argument_value(entry, "maximum_shapes")
+    if shapes == NONE or entry_calls.is_empty(shapes):
         return "without `maximum_shapes`"
-    inputs = argument_value(entry, "inputs")
-    if replicas(entry) == 1:
+    inputs = entry_calls.argument_value(entry, "inputs")
+    if entry_calls.replicas(entry) == 1:
         return "with one replica"
     if isinstance(inputs, Sequence) and not inputs.open:
         leaves = [_shapes(row) for row in inputs.items]

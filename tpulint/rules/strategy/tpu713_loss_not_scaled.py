@@ -13,15 +13,7 @@ from tpulint.diagnostics import traces
 from tpulint.diagnostics.traces import device_path, device_step, path_to_site
 from tpulint.finding import Certainty, Severity
 from tpulint.frontends.tensorflow.keras_models import is_optimizer
-from tpulint.frontends.tensorflow.knowledge import tf_names
-from tpulint.frontends.tensorflow.knowledge.strategies import (
-    ADDS_LOSSES,
-    AVERAGE_LOSS,
-    LOSSES_OF_MODEL,
-    SCALE_FREE,
-    SCALES,
-    SUMS_OF_LOSSES,
-)
+from tpulint.frontends.tensorflow.knowledge import strategies, tf_names
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.strategy import Strategy
 from tpulint.ordering import AGREEMENT_CALLS
@@ -88,7 +80,7 @@ def is_for_replicas(computation: Computation) -> bool:
 def unscaled(
     program: Program, computation: Computation, loss: Loss, part: ApiCall, report: Report
 ) -> None:
-    if part.last == MEAN and not loss.scaled and loss.optimizer.last not in SCALE_FREE:
+    if part.last == MEAN and not loss.scaled and loss.optimizer.last not in strategies.SCALE_FREE:
         what = "this mean is over one replica's rows"
         instead = (
             "divide it by `strategy.num_replicas_in_sync`, or use `tf.nn.compute_average_loss`"
@@ -158,11 +150,11 @@ def loss_of(gradient: ApiCall, optimizer: ExternalObject, target: Tensor, calls:
             continue
         seen.add(id(operation))
         name, call = name_of(operation, calls)
-        if name in SUMS_OF_LOSSES and not (call is not None and takes_losses(call)):
+        if name in strategies.SUMS_OF_LOSSES and not (call is not None and takes_losses(call)):
             waiting += operation.sources
-        elif name in SCALES:
+        elif name in strategies.SCALES:
             loss = loss._replace(scaled=True)
-            if call is not None and name == AVERAGE_LOSS:
+            if call is not None and name == strategies.AVERAGE_LOSS:
                 loss.averages.append(call)
         elif call is not None and is_part(call):
             loss.parts.append(call)
@@ -212,8 +204,10 @@ def is_part(call: ApiCall) -> bool:
 def takes_losses(call: ApiCall) -> bool:
     """Return whether a call adds up a model's `losses`."""
     first = call.arguments[0].value if call.arguments else None
-    named = first.function if call.last in ADDS_LOSSES and isinstance(first, Bound) else None
-    return isinstance(named, External) and named.last == LOSSES_OF_MODEL
+    named = (
+        first.function if call.last in strategies.ADDS_LOSSES and isinstance(first, Bound) else None
+    )
+    return isinstance(named, External) and named.last == strategies.LOSSES_OF_MODEL
 
 
 def averaged_twice(program: Program, call: ApiCall, report: Report) -> None:
@@ -232,11 +226,11 @@ def averaged_twice(program: Program, call: ApiCall, report: Report) -> None:
         if not isinstance(result, Tensor) or result.operation is None:
             return
         average = calls_by_operation(computation).get(id(result.operation))
-        if average is not None and average.last == AVERAGE_LOSS:
+        if average is not None and average.last == strategies.AVERAGE_LOSS:
             report(
                 call.site.span,
-                f"`{AVERAGE_LOSS}` has divided by the global batch, and this mean divides by the"
-                " number of replicas again, so the number is too small: reduce with"
+                f"`{strategies.AVERAGE_LOSS}` has divided by the global batch, and this mean"
+                " divides by the number of replicas again, so the number is too small: reduce with"
                 " `tf.distribute.ReduceOp.SUM`",
                 certainty=on_tpu_if(
                     computation,

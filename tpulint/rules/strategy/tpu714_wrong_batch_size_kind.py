@@ -28,16 +28,7 @@ from tpulint.queries.entry_calls import constant_int
 from tpulint.queries.input_pipelines import READ_ONCE, data_of, last_batches, sources, steps, ways
 from tpulint.queries.strategies import is_for_many
 from tpulint.rules.base import Report, Rule, register
-from tpulint.syntax.nodes import (
-    Attribute,
-    CallNode,
-    Constant,
-    Display,
-    Expression,
-    Name,
-    last_name,
-    walk,
-)
+from tpulint.syntax import nodes
 
 # Functions that give a tensor a shape.
 SHAPES = frozenset(["reshape", "ensure_shape", "set_shape"])
@@ -324,15 +315,13 @@ def tells_hosts_apart(function: Function, context: str) -> bool:
     """Return whether an input function may learn from its context which host calls it."""
     if not function.code.names_any(frozenset([context])):
         return False
-    nodes = list(walk(*function.code.body))
-    uses = [node for node in nodes if isinstance(node, Name) and node.id == context]
+    walked = list(nodes.walk(*function.code.body))
+    uses = [node for node in walked if isinstance(node, nodes.Name) and node.id == context]
+    attributes = [node for node in walked if isinstance(node, nodes.Attribute)]
     same = [
         node
-        for node in nodes
-        if isinstance(node, Attribute)
-        and node.name in SAME_ON_HOSTS
-        and isinstance(node.base, Name)
-        and node.base.id == context
+        for node in attributes
+        if node.name in SAME_ON_HOSTS and nodes.dotted_path(node.base) == context
     ]
     return len(uses) > len(same)
 
@@ -357,8 +346,8 @@ def _check_shapes(
             continue
         if is_new:  # as many rows as the batch has, by the same name
             rows = size_given(call.site)
-            first = rows.items[0] if isinstance(rows, Display) and rows.items else None
-            if not name or first is None or last_name(first) != name:
+            first = rows.items[0] if isinstance(rows, nodes.Display) and rows.items else None
+            if not name or first is None or nodes.last_name(first) != name:
                 continue
             certainty = Certainty.POSSIBLE
         else:
@@ -385,16 +374,16 @@ def _check_shapes(
         )
 
 
-def size_given(site: Site) -> Expression | None:
+def size_given(site: Site) -> nodes.Expression | None:
     """Return the expression of the size of batches, or of the shape, that a call is given."""
-    call = site.module.node_at(site.place, CallNode)
+    call = site.module.node_at(site.place, nodes.CallNode)
     sizes = [item.value for item in call.arguments if item.keyword in SIZE_KEYWORDS] if call else []
     return sizes[0] if sizes else None
 
 
 def name_of_size(site: Site) -> str:
     """Return the name that the size of batches has where a call is given it; "" without one."""
-    return last_name(size_given(site) or Constant(None))
+    return nodes.last_name(size_given(site) or nodes.Constant(None))
 
 
 def fit(

@@ -2,22 +2,7 @@
 
 from __future__ import annotations
 
-from tpulint.absint.domain.context import (
-    AFTER_RETURN,
-    CLUSTER,
-    COMPUTATION,
-    COND,
-    DATA,
-    DECORATED,
-    FUNCTION,
-    GRAPH,
-    INIT_SCOPE,
-    LOOP,
-    PLACE,
-    UNSEEN,
-    VALUE,
-    WHILE,
-)
+from tpulint.absint.domain import context as scopes
 from tpulint.absint.domain.events import Computation, Context
 from tpulint.absint.domain.objects import RENAMED, TracedCall
 from tpulint.absint.domain.site import Site
@@ -32,8 +17,10 @@ from tpulint.syntax.nodes import Comprehension
 
 # Each makes a graph of its own, and the innermost gives the computation its name; in another
 # computation or in a host cluster, the error is another rule's.
-GRAPHS = frozenset([FUNCTION, COND, WHILE, DATA, COMPUTATION, CLUSTER])
-OTHER_GRAPHS = (GRAPH, INIT_SCOPE, AFTER_RETURN)
+GRAPHS = frozenset(
+    [scopes.FUNCTION, scopes.COND, scopes.WHILE, scopes.DATA, scopes.COMPUTATION, scopes.CLUSTER]
+)
+OTHER_GRAPHS = (scopes.GRAPH, scopes.INIT_SCOPE, scopes.AFTER_RETURN)
 
 
 @register
@@ -52,7 +39,7 @@ class FunctionOfLambda(Rule):
             call = next(graphs, None)
             if not isinstance(call, TracedCall) or RENAMED in call.function.hints:
                 continue
-            if any(context.with_blocks(effect, FUNCTION) for effect in OTHER_GRAPHS):
+            if any(context.with_blocks(effect, scopes.FUNCTION) for effect in OTHER_GRAPHS):
                 continue
             # framework/ops.py: `<` and `>` are refused in the name of a root scope.
             if call.function.code.is_lambda and may_be_tpus(computation):
@@ -77,7 +64,10 @@ def certainty(program: Program, computation: Computation, call: TracedCall) -> C
     """Return the certainty: there may be a graph between the two that the analysis does not see."""
     context = computation.context
     is_uncertain = (
-        any(context.with_blocks(effect, FUNCTION) for effect in (DECORATED, UNSEEN))
+        any(
+            context.with_blocks(effect, scopes.FUNCTION)
+            for effect in (scopes.DECORATED, scopes.UNSEEN)
+        )
         or context.hides_faults
         or may_be_converted(computation, call)
         or may_be_other_function(computation)
@@ -92,7 +82,9 @@ def may_be_converted(computation: Computation, call: TracedCall) -> bool:
     On a tensor, autograph makes a graph of it.
     """
     context = computation.context
-    loops = [scope for scope in context.since(FUNCTION) if scope.kind == LOOP]
+    loops = [scope for scope in context.since(scopes.FUNCTION) if scope.kind == scopes.LOOP]
     if not all(loop.site.module.node_at(loop.site.place, Comprehension) for loop in loops):
         return True
-    return any(key.kind in (PLACE, VALUE) for key, _ in context.forks - call.conditions)
+    return any(
+        key.kind in (scopes.PLACE, scopes.VALUE) for key, _ in context.forks - call.conditions
+    )
