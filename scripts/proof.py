@@ -391,8 +391,7 @@ def _error_classes() -> tuple[ast.ClassDef, ...]:
 
 
 def _has_rule(node: ast.ClassDef) -> bool:
-    targets = [part.targets[0] for part in node.body if isinstance(part, ast.Assign)]
-    return any(isinstance(target, ast.Name) and target.id == "rule" for target in targets)
+    return any(keyword.arg == "rule" for keyword in node.keywords)
 
 
 def unproven_row(row: Proof) -> str:

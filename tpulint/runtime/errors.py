@@ -15,7 +15,8 @@ import re
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from types import TracebackType
+from traceback import walk_tb
+from types import FrameType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import tensorflow as tf
@@ -94,14 +95,21 @@ class _Explained(type):
         return fault
 
 
-class RuntimeFault(Exception, metaclass=_Explained):
-    """Base of all errors here. `rule` is the code, `place` the user's "file:line" or None.
+class _OfRule:
+    """`rule` is the code, `place` the user's "file:line" or None.
 
     A fault that is no rule's, such as a step that is only too slow, has an empty one.
     """
 
     rule: str = ""
     place: str | None = None
+
+    def __init_subclass__(cls, *, rule: str | None = None) -> None:
+        cls.rule = cls.rule if rule is None else rule
+
+
+class RuntimeFault(_OfRule, Exception, metaclass=_Explained):
+    """Base of all errors here."""
 
     if TYPE_CHECKING:
 
@@ -112,11 +120,8 @@ class RuntimeFault(Exception, metaclass=_Explained):
         __init__ = Exception.__init__
 
 
-class RuntimeFaultWarning(UserWarning):
-    """Base of all warnings here, with the same two attributes."""
-
-    rule: str = ""
-    place: str | None = None
+class RuntimeFaultWarning(_OfRule, UserWarning):
+    """Base of all warnings here."""
 
     def __init__(self, message: str, *, place: str | None = None) -> None:
         self.place = place or user_location()
@@ -159,121 +164,87 @@ def explained(message: str, rule: str, place: str | None) -> str:
     return "\n  ".join([message, " ".join(details)] if details else [message])
 
 
-class DeadlockError(RuntimeFault, tf.errors.DeadlineExceededError):  # type: ignore[misc]
+class DeadlockError(RuntimeFault, tf.errors.DeadlineExceededError, rule="TPU101"):  # type: ignore[misc]
     """Lanes wait for each other in a cycle. On a TPU: a hang until the session's deadline.
 
     Its rule is empty where no variable holds them: TensorFlow's threads, or something unknown.
     """
 
-    rule = "TPU101"
 
-
-class DeviceVariableError(RuntimeFault, ValueError):
+class DeviceVariableError(RuntimeFault, ValueError, rule="TPU102"):
     """A variable of a TPUStrategy scope is touched in a host cluster."""
 
-    rule = "TPU102"
 
-
-class StaleVariableWarning(RuntimeFaultWarning):
+class StaleVariableWarning(RuntimeFaultWarning, rule="TPU103"):
     """A host cluster and the device touch one host variable, unseen by each other."""
-
-    rule = "TPU103"
 
 
 class UnorderedAccessWarning(RuntimeFaultWarning):
     """A branch reads and writes a variable in no order, and TensorFlow may choose another."""
 
 
-class UnsynchronizedVariableWarning(RuntimeFaultWarning):
+class UnsynchronizedVariableWarning(RuntimeFaultWarning, rule="TPU710"):
     """The replicas' copies of a variable differ, as nothing combines what they assign."""
 
-    rule = "TPU710"
 
-
-class EqualRandomNumbersWarning(RuntimeFaultWarning):
+class EqualRandomNumbersWarning(RuntimeFaultWarning, rule="TPU716"):
     """A stateless draw has the same seed on all replicas, and so the same numbers."""
 
-    rule = "TPU716"
 
-
-class EqualRowsWarning(RuntimeFaultWarning):
+class EqualRowsWarning(RuntimeFaultWarning, rule="TPU714"):
     """The input pipelines of several hosts give the same rows."""
 
-    rule = "TPU714"
 
-
-class EmptyReplicaWarning(RuntimeFaultWarning):
+class EmptyReplicaWarning(RuntimeFaultWarning, rule="TPU605"):
     """A replica gets no rows in a step in which another one has some."""
-
-    rule = "TPU605"
 
 
 class PartialNanWarning(RuntimeFaultWarning):
     """A result of a step is not a number on some replicas only."""
 
 
-class NestedClusterError(RuntimeFault, NotImplementedError):
+class NestedClusterError(RuntimeFault, NotImplementedError, rule="TPU201"):
     """An outside_compilation cluster inside another one."""
 
-    rule = "TPU201"
 
-
-class NestedClusterWarning(RuntimeFaultWarning):
+class NestedClusterWarning(RuntimeFaultWarning, rule="TPU201"):
     """The same under `tf.function`, where TensorFlow lets the inner cluster's name win."""
 
-    rule = "TPU201"
 
-
-class NestedComputationError(RuntimeFault, ValueError):
+class NestedComputationError(RuntimeFault, ValueError, rule="TPU202"):
     """A TPU computation is built inside another."""
 
-    rule = "TPU202"
 
-
-class OutsideCompilationNoOpWarning(RuntimeFaultWarning):
+class OutsideCompilationNoOpWarning(RuntimeFaultWarning, rule="TPU203"):
     """outside_compilation with no TPU computation around it runs in place."""
 
-    rule = "TPU203"
 
-
-class ClusterCalledError(RuntimeFault, TypeError):
+class ClusterCalledError(RuntimeFault, TypeError, rule="TPU205"):
     """outside_compilation was given the result of a call instead of a function."""
 
-    rule = "TPU205"
 
-
-class CalleeArityError(RuntimeFault, TypeError):
+class CalleeArityError(RuntimeFault, TypeError, rule="TPU208"):
     """The function given to outside_compilation cannot take the arguments given with it."""
 
-    rule = "TPU208"
 
-
-class ControlFlowContextError(RuntimeFault, NotImplementedError):
+class ControlFlowContextError(RuntimeFault, NotImplementedError, rule="TPU301"):
     """The control-flow context is not the same at the start and the end of a cluster."""
 
-    rule = "TPU301"
 
-
-class ContextClearedWarning(RuntimeFaultWarning):
+class ContextClearedWarning(RuntimeFaultWarning, rule="TPU302"):
     """outside_compilation where the TPU context has been cleared: it runs in place."""
-
-    rule = "TPU302"
 
 
 class EmbeddingError(RuntimeFault, tf.errors.InvalidArgumentError):  # type: ignore[misc]
     """A batch has ids that its embedding table has not, or is of another shape than set up."""
 
 
-class EscapedTensorError(RuntimeFault, ValueError):
+class EscapedTensorError(RuntimeFault, ValueError, rule="TPU303"):
     """A tensor of a branch or a loop body is used outside it, or (TPU207) one of a host cluster."""
 
-    rule = "TPU303"
 
-
-class DivergentCollectiveError(RuntimeFault, tf.errors.DeadlineExceededError):  # type: ignore[misc]
+class DivergentCollectiveError(RuntimeFault, tf.errors.DeadlineExceededError, rule="TPU306"):  # type: ignore[misc]
     """A collective that only some replicas reach. On a TPU: a hang."""
-
-    rule = "TPU306"
 
 
 class InternalError(RuntimeFault, tf.errors.InternalError):  # type: ignore[misc]
@@ -284,97 +255,67 @@ class GradientColocationError(RuntimeFault, AssertionError):
     """A gradient of a host cluster is open in a function, where TensorFlow asserts that none is."""
 
 
-class InputsNotPerReplicaError(RuntimeFault, TypeError):
+class InputsNotPerReplicaError(RuntimeFault, TypeError, rule="TPU401"):
     """`inputs` is not a list of lists or tuples."""
 
-    rule = "TPU401"
 
-
-class UnequalInputsError(RuntimeFault, ValueError):
+class UnequalInputsError(RuntimeFault, ValueError, rule="TPU402"):
     """Replicas get inputs of different number, structure, dtype or shape."""
 
-    rule = "TPU402"
 
-
-class ArityError(RuntimeFault, TypeError):
+class ArityError(RuntimeFault, TypeError, rule="TPU403"):
     """The computation cannot take the number of inputs it is given."""
 
-    rule = "TPU403"
 
-
-class MaximumShapesError(RuntimeFault, ValueError):
+class MaximumShapesError(RuntimeFault, ValueError, rule="TPU404"):
     """`maximum_shapes` does not fit the inputs, or comes with an infeed queue."""
 
-    rule = "TPU404"
 
-
-class UnfetchableError(RuntimeFault, ValueError):
+class UnfetchableError(RuntimeFault, ValueError, rule="TPU406"):
     """A tensor made in a TPU computation is fetched outside it."""
 
-    rule = "TPU406"
 
-
-class OutputOrderError(RuntimeFault, ValueError):
+class OutputOrderError(RuntimeFault, ValueError, rule="TPU407"):
     """The outputs have an operation in the place of a tensor."""
 
-    rule = "TPU407"
 
-
-class DeviceAssignmentError(RuntimeFault, ValueError):
+class DeviceAssignmentError(RuntimeFault, ValueError, rule="TPU408"):
     """The device assignment does not fit the number of replicas, or is missing."""
 
-    rule = "TPU408"
 
-
-class PaddingWarning(RuntimeFaultWarning):
+class PaddingWarning(RuntimeFaultWarning, rule="TPU409"):
     """`padding_spec` has no effect here."""
 
-    rule = "TPU409"
 
-
-class UninitializedSystemError(RuntimeFault, tf.errors.FailedPreconditionError):  # type: ignore[misc]
+class UninitializedSystemError(RuntimeFault, tf.errors.FailedPreconditionError, rule="TPU707"):  # type: ignore[misc]
     """A step runs on a TPU system that the program has not initialized, or has shut down."""
 
-    rule = "TPU707"
 
-
-class LostVariableError(RuntimeFault, tf.errors.NotFoundError):  # type: ignore[misc]
+class LostVariableError(RuntimeFault, tf.errors.NotFoundError, rule="TPU704"):  # type: ignore[misc]
     """A variable on the TPU is used after the system has been initialized again."""
 
-    rule = "TPU704"
 
-
-class HostOnlyInputError(RuntimeFault, tf.errors.NotFoundError):  # type: ignore[misc]
+class HostOnlyInputError(RuntimeFault, tf.errors.NotFoundError, rule="TPU607"):  # type: ignore[misc]
     """A pipeline on a host calls Python, or a package, that only the program's machine has."""
 
-    rule = "TPU607"
 
-
-class LocalFileError(RuntimeFault, tf.errors.UnimplementedError):  # type: ignore[misc]
+class LocalFileError(RuntimeFault, tf.errors.UnimplementedError, rule="TPU607"):  # type: ignore[misc]
     """A host of a TPU that is another machine is to read or write a file of the program's."""
 
-    rule = "TPU607"
 
-
-class HostPythonError(RuntimeFault, tf.errors.NotFoundError):  # type: ignore[misc]
+class HostPythonError(RuntimeFault, tf.errors.NotFoundError, rule="TPU501"):  # type: ignore[misc]
     """A host cluster on a host of a pod calls Python, which is on the program's machine."""
 
-    rule = "TPU501"
 
-
-class UnsupportedOpError(RuntimeFault, tf.errors.InvalidArgumentError):  # type: ignore[misc]
+class UnsupportedOpError(RuntimeFault, tf.errors.InvalidArgumentError, rule="TPU501"):  # type: ignore[misc]
     """Device code has an operation with no TPU kernel."""
 
-    rule = "TPU501"
 
-
-class EagerExecutionError(RuntimeFault, NotImplementedError, AttributeError):
+class EagerExecutionError(RuntimeFault, NotImplementedError, AttributeError, rule="TPU706"):
     """`TPUStrategy.run` of a tf.function that runs operation by operation.
 
     On a TPU the first tensor that is asked for its operation raises an AttributeError.
     """
-
-    rule = "TPU706"
 
 
 _Fault = TypeVar("_Fault", bound=RuntimeFault)
@@ -446,35 +387,29 @@ def internal_error(error: Exception) -> InternalError:
 
 
 def _is_ours(error: BaseException) -> bool:
-    frames = list(_frames(error.__traceback__))
-    return bool(frames) and frames[-1].tb_frame.f_code.co_filename.startswith(_HERE)
+    frames = list(walk_tb(error.__traceback__))
+    return bool(frames) and _is_own_frame(frames[-1][0])
+
+
+def _is_own_frame(frame: FrameType) -> bool:
+    return frame.f_code.co_filename.startswith(_HERE)
 
 
 def _innermost(error: BaseException) -> tuple[str, int]:
     """Return the file and line in tpulint where `error` arose."""
-    places = [
-        (entry.tb_frame.f_code.co_filename, entry.tb_lineno)
-        for entry in _frames(error.__traceback__)
-        if entry.tb_frame.f_code.co_filename.startswith(_HERE)
-    ]
-    filename, line = places[-1] if places else (__file__, 0)
+    own = [entry for entry in walk_tb(error.__traceback__) if _is_own_frame(entry[0])]
+    filename, line = (own[-1][0].f_code.co_filename, own[-1][1]) if own else (__file__, 0)
     return os.path.join("tpulint", "runtime", filename.removeprefix(_HERE)), line
 
 
 def _operation(error: BaseException) -> Any | None:
     """Return the operation in the innermost frame of tpulint's that has one."""
-    for entry in reversed(list(_frames(error.__traceback__))):
-        if entry.tb_frame.f_code.co_filename.startswith(_HERE):
-            values = list(entry.tb_frame.f_locals.values())
+    for frame, _ in reversed(list(walk_tb(error.__traceback__))):
+        if _is_own_frame(frame):
+            values = list(frame.f_locals.values())
             ops = [value for value in values if isinstance(value, tf.Operation)]
             tensors = [value for value in values if isinstance(value, tf.Tensor)]
             ops += [value.op for value in tensors if hasattr(value, "graph")]
             if ops:
                 return ops[0]
     return None
-
-
-def _frames(traceback: TracebackType | None) -> Iterator[TracebackType]:
-    while traceback is not None:
-        yield traceback
-        traceback = traceback.tb_next
