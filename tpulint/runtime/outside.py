@@ -16,7 +16,6 @@ from tpulint.runtime.errors import (
     ContextClearedWarning,
     NestedClusterWarning,
     OutsideCompilationNoOpWarning,
-    RuntimeFaultWarning,
     as_fault,
     warn,
 )
@@ -24,7 +23,8 @@ from tpulint.runtime.mark import clusters, context
 from tpulint.runtime.mark.context import enclosing_context
 from tpulint.runtime.mark.replicate import is_building
 from tpulint.runtime.source_location import note_host_function
-from tpulint.runtime.tensorflow_internals import graphs, tpu, tracebacks
+from tpulint.runtime.tensorflow_internals import graphs, tracebacks
+from tpulint.runtime.tensorflow_internals.modules import tpu_replication
 
 
 @tracebacks.builder
@@ -75,7 +75,11 @@ def _outside_compilation(
     is_map: bool, computation: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
     if real_tpu():
-        return tpu.tensorflows_outside_compilation(is_map, computation, *args, **kwargs)
+        if is_map:
+            return tpu_replication.experimental_map_outside_compilation(
+                computation, *args, **kwargs
+            )
+        return tf.compat.v1.tpu.outside_compilation(computation, *args, **kwargs)
     # The first version of TensorFlow's function took its arguments so.
     if "args" in kwargs and not args and not _takes_args(computation):
         args = tuple(kwargs.pop("args") or ())
@@ -91,7 +95,10 @@ def _outside_compilation(
 
     in_function = isinstance(graphs.default_graph(), graphs.FuncGraph)
     if enclosing_context() is None:
-        _warn_of_plain_call()
+        if is_building():
+            warn(ContextClearedWarning(_CLEARED))
+        else:
+            warn(OutsideCompilationNoOpWarning(_NO_CONTEXT))
         return (
             build()
             if in_function or tf.executing_eagerly()
@@ -112,15 +119,6 @@ _NO_CONTEXT = (
     "Outside compilation attempted outside TPUReplicateContext scope. As no enclosing "
     "TPUReplicateContext can be found, returning the result of `computation` as is."
 )
-
-
-def _warn_of_plain_call() -> None:
-    warning: RuntimeFaultWarning
-    if is_building():
-        warning = ContextClearedWarning(_CLEARED)
-    else:
-        warning = OutsideCompilationNoOpWarning(_NO_CONTEXT)
-    warn(warning)
 
 
 def _takes_args(computation: Callable[..., Any]) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 import tensorflow as tf
 
 from tpulint.runtime.pods.devices import on_coordinator
-from tpulint.runtime.tensorflow_internals.graphs import FuncGraph, graphs_outwards
+from tpulint.runtime.tensorflow_internals.graphs import FuncGraph, graphs_outwards, set_default
 from tpulint.runtime.tensorflow_internals.modules import (
     eager_context,
     gen_script_ops,
@@ -73,9 +73,7 @@ def _keep(function: Any) -> None:
     here, *around = graphs_outwards(ops.get_default_graph())
     is_async = eager_context.context().is_async()
     graph = here if isinstance(here, FuncGraph) and not is_async else [here, *around][-1]
-    if not hasattr(graph, "_py_funcs_used_in_graph"):
-        graph._py_funcs_used_in_graph = []
-    graph._py_funcs_used_in_graph.append(function)
+    set_default(graph, "_py_funcs_used_in_graph", []).append(function)
 
 
 class _EagerAround(script_ops.EagerFunc):  # type: ignore[misc]

@@ -18,6 +18,7 @@ from tpulint.runtime.mark.replicate import MarkResult
 from tpulint.runtime.results import refuse_gradients, refuse_gradients_of_value
 from tpulint.runtime.source_location import is_called_by_strategy
 from tpulint.runtime.tensorflow_internals import gradients, graphs, tpu, tracebacks
+from tpulint.runtime.tensorflow_internals.modules import tensorflow_tpu
 
 _NO_EAGER_STEP = """\
 TPUStrategy.run(fn, ...) does not support pure eager execution. please make sure the function \
@@ -84,28 +85,13 @@ def split_compile_and_replicate(
 
     The status is a serialized CompilationResultProto in a string tensor: empty, all went well.
     """
+    options = (use_tpu, maximum_shapes, padding_spec, xla_options)
     if real_tpu():
-        return tpu.tensorflows_replicate(
-            computation,
-            inputs,
-            infeed_queue,
-            device_assignment,
-            name,
-            use_tpu,
-            maximum_shapes,
-            padding_spec,
-            xla_options,
+        own: list[Any] = tensorflow_tpu.split_compile_and_replicate(
+            computation, inputs, infeed_queue, device_assignment, name, *options
         )
-    request = ReplicateRequest(
-        computation,
-        inputs,
-        infeed_queue,
-        device_assignment,
-        use_tpu,
-        maximum_shapes,
-        padding_spec,
-        xla_options,
-    )
+        return own
+    request = ReplicateRequest(computation, inputs, infeed_queue, device_assignment, *options)
     if not tf.executing_eagerly():
         is_function = isinstance(graphs.default_graph(), graphs.FuncGraph)
         return _in_graph(request, "function" if is_function else "graph")
@@ -155,7 +141,7 @@ def _eagerly(request: ReplicateRequest) -> list[Any]:
         values = tpu_step() if traces else tpu_step.get_concrete_function()()
     for symbol, value in zip(_flat(traced[-1]), _flat(values), strict=True):
         if value is not None:
-            results.register_same_result(symbol, value)
+            results.register_eager_result(value, results.counterparts_in(symbol.graph)[symbol.name])
             refuse_gradients_of_value(value, symbol)
     return list(values)
 

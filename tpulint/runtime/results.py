@@ -10,9 +10,9 @@ from typing import Any
 import tensorflow as tf
 
 from tpulint.runtime.errors import UnfetchableError, as_fault
-from tpulint.runtime.mark.marked import Marked, is_marked, string_attr
+from tpulint.runtime.mark.marked import Marked, is_marked
 from tpulint.runtime.tensorflow_internals import gradients, graphs, operations
-from tpulint.runtime.tensorflow_internals.patching import after_install, patch, patch_value
+from tpulint.runtime.tensorflow_internals.patching import Changed, after_install, patch, patch_value
 from tpulint.runtime.tensorflow_internals.tracebacks import InaccessibleTensorError, frames_hidden
 
 _of_eager: dict[int, tuple[Marked, Any]] = {}
@@ -22,23 +22,18 @@ _OF_GRAPH = "_tpulint_marked_results"
 
 def register_result(executable: Any, marked: Marked, twin: Any) -> None:
     """Note that `executable`, which the user gets, replaces the marked `twin`."""
-    if graphs.is_eager_tensor(executable):
-        _remember_eager(executable, (marked, twin))
-        return
-    op = executable if isinstance(executable, tf.Operation) else executable.op
-    if not hasattr(op.graph, _OF_GRAPH):
-        setattr(op.graph, _OF_GRAPH, {})
-    _known(op.graph)[executable.name] = (marked, twin)
-
-
-def register_same_result(symbol: Any, value: Any) -> None:
-    """Note that the eager `value` has the marked twin of `symbol`, of a traced graph."""
-    _remember_eager(value, _known(symbol.graph)[symbol.name])
+    if isinstance(executable, graphs.EagerTensor):
+        register_eager_result(executable, (marked, twin))
+    else:
+        counterparts: dict[str, tuple[Marked, Any]] = graphs.set_default(
+            executable.graph, _OF_GRAPH, {}
+        )
+        counterparts[executable.name] = marked, twin
 
 
 def marked_counterparts(graph: Any) -> dict[str, Any]:
     """Return by name the marked nodes that tensors and operations of `graph` stand for."""
-    return {name: twin for name, (_, twin) in _known(graph).items()}
+    return {name: twin for name, (_, twin) in counterparts_in(graph).items()}
 
 
 def nodes_without_kernel(graph: Any) -> set[Any]:
@@ -62,17 +57,6 @@ def nodes_without_kernel(graph: Any) -> set[Any]:
     return nodes
 
 
-class _Library:
-    """TensorFlow's C functions, with some of them replaced."""
-
-    def __init__(self, library: Any, **replaced: Any) -> None:
-        self._library = library
-        vars(self).update(replaced)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._library, name)
-
-
 _made = threading.local()
 """The graph of the Defun that a thread makes now: the C function that follows does not name it."""
 _WITHOUT_MARKED = "functions made by Defun leave out the marked nodes, which have no kernel"
@@ -91,7 +75,7 @@ def _note_open_defun() -> None:
 
 
 @patch_value("tensorflow.python.framework.function.c_api", why=_WITHOUT_MARKED)
-def _leave_out_marked(library: Any) -> _Library:
+def _leave_out_marked(library: Any) -> Changed:
     # A function runs all of its operations that have an effect, also those that nothing needs.
     make = library.TF_GraphToFunction_wrapper
 
@@ -100,7 +84,7 @@ def _leave_out_marked(library: Any) -> _Library:
             ops = _runnable(_made.graph)
         return make(c_graph, name, append_hash, ops, *args)
 
-    return _Library(library, TF_GraphToFunction_wrapper=make_function)
+    return Changed(library, TF_GraphToFunction_wrapper=make_function)
 
 
 def _runnable(graph: Any) -> list[Any] | None:
@@ -134,7 +118,7 @@ def marked_graph(outputs: Any) -> Any:
 
 
 def _marked(value: Any) -> Marked | None:
-    if graphs.is_eager_tensor(value):
+    if isinstance(value, graphs.EagerTensor):
         eager = _of_eager.get(id(value))
         return eager[0] if eager else None
     if isinstance(value, (tf.Operation, tf.Tensor)):
@@ -144,17 +128,18 @@ def _marked(value: Any) -> Marked | None:
 
 
 def _in_graph(graph: Any, name: str | None) -> Marked | None:
-    counterparts = _known(graph)
+    counterparts = counterparts_in(graph)
     counterpart = counterparts.get(name) if name else next(iter(counterparts.values()), None)
     return counterpart[0] if counterpart else None
 
 
-def _known(graph: Any) -> dict[str, tuple[Marked, Any]]:
+def counterparts_in(graph: Any) -> dict[str, tuple[Marked, Any]]:
     counterparts: dict[str, tuple[Marked, Any]] = getattr(graph, _OF_GRAPH, {})
     return counterparts
 
 
-def _remember_eager(value: Any, counterpart: tuple[Marked, Any]) -> None:
+def register_eager_result(value: Any, counterpart: tuple[Marked, Any]) -> None:
+    """Note the marked twin of the eager `value`, and its computation."""
     _of_eager[id(value)] = counterpart
     # At exit nobody asks any more.
     weakref.finalize(value, _of_eager.pop, id(value), None).atexit = False
@@ -178,21 +163,15 @@ def _check_fetches(original: Callable[..., bool]) -> Callable[..., bool]:
         if original(graph, tensor_or_op):
             return True
         if getattr(graph, _GUARDED, False):
-            raise _unfetchable(tensor_or_op)
+            error = InaccessibleTensorError(
+                f"Operation {tensor_or_op.name} has been marked as not fetchable. Typically this "
+                "happens when it is defined in another function or code block. Use return values, "
+                "explicit Python locals or TensorFlow collections to access it."
+            )
+            raise as_fault(UnfetchableError, error)
         return False
 
     return is_fetchable
-
-
-def _unfetchable(op: Any) -> UnfetchableError:
-    return as_fault(
-        UnfetchableError,
-        InaccessibleTensorError(
-            f"Operation {op.name} has been marked as not fetchable. Typically this happens when "
-            "it is defined in another function or code block. Use return values, explicit "
-            "Python locals or TensorFlow collections to access it."
-        ),
-    )
 
 
 _GRADIENT = "TpulintReplicatedOutput"
@@ -246,7 +225,7 @@ def _as_one_operation(tensors: list[Any], output: Any) -> list[Any]:
     """Return `tensors`, one a replica, passed through one operation, as by the marked `output`."""
     with graphs.default_graph().gradient_override_map({"IdentityN": _GRADIENT}):
         through: list[Any] = tf.identity_n(tensors)
-    operations.set_attr(through[0].op, _OUTPUT, string_attr(output.name))
+    operations.set_attr(through[0].op, _OUTPUT, output.name)
     gradients.redirect_gradient_search(through[0].op, output)
     return through
 

@@ -6,11 +6,12 @@ import functools
 import os
 import sys
 from collections.abc import Callable, Iterable
+from traceback import walk_tb
 from typing import Any
 
 import tensorflow as tf
 
-from tpulint.runtime.tensorflow_internals import operations, threads
+from tpulint.runtime.tensorflow_internals import graphs, operations, threads
 
 _LIBRARIES = (
     os.path.dirname(os.path.abspath(tf.__file__)),
@@ -64,9 +65,7 @@ def note_host_function(graph: Any, first: int, function: Callable[..., Any]) -> 
     while isinstance(function, functools.partial):
         function = function.func
     name = getattr(function, "__name__", type(function).__name__).strip("<>")
-    if not hasattr(graph, _HOST_FUNCTIONS):
-        setattr(graph, _HOST_FUNCTIONS, {})
-    names: dict[str, str] = getattr(graph, _HOST_FUNCTIONS)
+    names: dict[str, str] = graphs.set_default(graph, _HOST_FUNCTIONS, {})
     names.update((op.name, name) for op in graph.get_operations()[first:])
 
 
@@ -79,12 +78,8 @@ def host_function_of(op: Any) -> str:
 
 def place_of(error: BaseException) -> str | None:
     """Return "file:line" of the innermost frame of the user's code that `error` passed, or None."""
-    frames = []
-    traceback = error.__traceback__
-    while traceback is not None:
-        frames.append((traceback.tb_frame.f_code.co_filename, traceback.tb_lineno))
-        traceback = traceback.tb_next
-    return _innermost(frames)
+    frames = walk_tb(error.__traceback__)
+    return _innermost((frame.f_code.co_filename, line) for frame, line in frames)
 
 
 def _stack_of(op: Any) -> list[tuple[str, int]]:

@@ -286,7 +286,7 @@ def name_results(results: Sequence[Any], device_assignment: Any) -> None:
         if device_assignment is not None:
             device = device_assignment.tpu_device(replica=replica, job=job_of_cores())
         for tensor in tf.nest.flatten(result, expand_composites=True):
-            if isinstance(tensor, tf.Tensor) and not graphs.is_eager_tensor(tensor):
+            if isinstance(tensor, tf.Tensor) and not isinstance(tensor, graphs.EagerTensor):
                 _cores_in(tensor.graph)[tensor.name] = graphs.canonical_device(device)
 
 
@@ -316,7 +316,7 @@ class FunctionCores(dict[str, Callable[[str, Sequence[Any]], Sequence[str | None
         """
         if hasattr(graph, _CORES) or not self._holding.isdisjoint(graphs.function_names(graph)):
             self._holding.add(name)
-            graphs.forget_jit_compile(attrs)
+            attrs.pop(graphs.MUST_COMPILE, None)
         # With this attribute outputs are on the device of the operation that calls the function.
         default = _CALLERS if graphs.ON_OP_DEVICE in attrs else None
         cores = [self._core(tensor) for tensor in graph.outputs]
@@ -341,7 +341,9 @@ class FunctionCores(dict[str, Callable[[str, Sequence[Any]], Sequence[str | None
             core = outputs[tensor.value_index] if outputs else None
             return op.device if core == _CALLERS else self._with(core, op.inputs)
         if op.type in _IFS:
-            branches = [graph.outputs[tensor.value_index] for graph in graphs.function_graphs(op)]
+            branches = [
+                graph.outputs[tensor.value_index] for graph in graphs.functions_by_name(op).values()
+            ]
             cores = [
                 self._with(self._core(output, component), op.inputs[1:]) for output in branches
             ]

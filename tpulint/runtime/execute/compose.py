@@ -195,7 +195,7 @@ class SegmentBuilder:
             if deadlock:
                 waits_for.append(self._build_deadlock(deadlock))
             if waits_for:
-                operations.add_control_inputs(image, waits_for)
+                image._add_control_inputs(waits_for)
             # In a function nothing else makes it run: the step fetches its token only.
             if image.op_def.is_stateful:
                 images.effects.append(image)
@@ -260,9 +260,11 @@ class SegmentBuilder:
             values = tf.identity_n(values)
         results = self._composer.exchanges.exchange(site, self._ops, values, images)
         ends = list(dict.fromkeys(result.op for result in results))
-        # Constant folding may move a constant beyond the exchange, which closes a circle.
+        # Where something waits for an operation alone, constant folding of TensorFlow's optimizer
+        # (grappler) may move a constant beyond it, as in (x + 1) + 1, and leave a graph with a
+        # circle, of which nothing ever runs (seen with 2.21).
         for end in (values[0].op, *ends):
-            operations.exempt_from_grappler(end)
+            operations.set_attr(end, "_grappler_do_not_remove", True)
         images.effects += ends
         for op, result in zip(self._ops, results, strict=True):
             result.set_shape(op.outputs[0].shape)

@@ -34,7 +34,6 @@ from tpulint.runtime.execute.waiting import (
     wait_of_operation,
 )
 from tpulint.runtime.extract.region import Operation, Tensor
-from tpulint.runtime.mark.marked import string_attr
 from tpulint.runtime.pods import workers
 from tpulint.runtime.pods.devices import hosts_are_remote, on_coordinator, remote_host_of_core
 from tpulint.runtime.schedule.locks import Wait
@@ -80,11 +79,11 @@ def watch_loop(
     def is_running(before: Tensor) -> Tensor:
         with tf.control_dependencies([before]):
             tick = tf.raw_ops.IteratorGetNext(iterator=ticks, **_NUMBER)[0].op
-        operations.set_attr(tick, graphs.CLOCK, string_attr("tick"))
+        operations.set_attr(tick, graphs.CLOCK, "tick")
         with tf.control_dependencies([_ask_hosts(tick)] if asks else [tick]):
             arguments = [in_this_graph(value) for value in values]
             (running,) = computed_by_python(look, arguments, [tf.bool])
-        tokens.append(graphs.token_of(running.op))
+        tokens.append(running.op.get_attr(graphs.TOKEN).decode())
         running.set_shape([])
         return running
 
@@ -173,7 +172,7 @@ class Deadline:
 
         # It waits from the moment when all else that it needs is there.
         needs = [*(tensor.op for tensor in image.inputs), *image.control_inputs]
-        operations.add_control_inputs(image, [call_python(comes, [replica], needs)])
+        image._add_control_inputs([call_python(comes, [replica], needs)])
         return [call_python(lambda of: self._waits.pop((int(of), op), None), [replica], [image])]
 
     def bound_python_function(self, op: Operation, image: Operation, lane: str) -> None:
@@ -188,7 +187,7 @@ class Deadline:
 
         token = python_functions.wrap_python_function(op.get_attr("token"), bound)
         if token is not None:
-            operations.set_attr(image, "token", string_attr(token.decode()))
+            operations.set_attr(image, "token", token.decode())
 
     def call(self, function: Callable[..., Any], arguments: Any, wait: Wait) -> Any:
         """Return `function(*arguments)`, or give it up when the step has taken too long."""

@@ -321,7 +321,7 @@ class _StepBuilder:
         for cluster in self._composer.deferred:
             with tf.control_dependencies(locked):
                 # A failed run may have left entries of its own rounds.
-                operations.add_control_inputs(first, [cluster.clear()])
+                first._add_control_inputs([cluster.clear()])
             last.append(cluster.run(self._images[0], last, build))
         return last
 

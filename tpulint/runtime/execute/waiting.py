@@ -33,7 +33,6 @@ from tpulint.runtime.errors import DeadlockError
 from tpulint.runtime.execute.raising import FaultToken, token_for
 from tpulint.runtime.extract.bodies import bodies
 from tpulint.runtime.extract.region import Operation, Region
-from tpulint.runtime.mark.marked import string_attr
 from tpulint.runtime.pods.devices import has_workers
 from tpulint.runtime.schedule.locks import Wait
 from tpulint.runtime.schedule.variables import captured_through, past_identities
@@ -276,8 +275,8 @@ _REASON, _RULE = "_tpulint_waits", "_tpulint_waits_rule"
 
 def explain_wait(op: Operation, reason: str, rule: str) -> None:
     """Give the reason, and the rule, of the wait in `op`, of a type in `WAITING_OPERATIONS`."""
-    operations.set_attr(op, _REASON, string_attr(reason))
-    operations.set_attr(op, _RULE, string_attr(rule))
+    operations.set_attr(op, _REASON, reason)
+    operations.set_attr(op, _RULE, rule)
 
 
 def may_wait(region: Region) -> bool:

@@ -175,7 +175,7 @@ def loops_around(op: Operation) -> Iterator[Any]:
     """Return the loops around `op`, innermost first."""
     context = graphs.context_of(op)
     for outer in graphs.contexts_outwards(context):
-        if graphs.is_while(outer):
+        if outer.IsWhileContext():
             yield outer
 
 

@@ -351,7 +351,9 @@ def functionalize(region: Region) -> tuple[Region, list[UnorderedAccesses]]:
         if tensor.name in region.inputs
     }
     tensors |= {out.name: out for out in region.outputs if out.name in region.inputs}
-    graph = graphs.plain_function_graph("functionalized")
+    with tf.Graph().as_default():  # outside all others, without automatic control dependencies
+        graph = graphs.FuncGraph("functionalized")
+    graph._add_control_dependencies = False
     with graph.as_default(), graphs.control_flow_v2():
         parameters_by_name = {name: _parameter(tensors[name]) for name in region.inputs}
         level = Level.of(region.ops, None)
@@ -449,7 +451,7 @@ class _LevelBuilder:
             operations.set_original(image, op)
             waits_for = self._waits_here(o for o in op.control_inputs if o.name not in own)
             if waits_for:
-                operations.add_control_inputs(image, waits_for)
+                image._add_control_inputs(waits_for)
             self.done[op.name] = [image]
         self.tensors.update(copied.tensors)
 

@@ -190,7 +190,7 @@ def _kernels(device: str) -> dict[str, list[list[tuple[str, frozenset[int]]]]]:
     with graphs.eager_mode(), tf.device(devices.COORDINATORS_CPU):
         registers_the_kernels.get_concrete_function()()  # also where functions run eagerly
     kernels: dict[str, list[list[tuple[str, frozenset[int]]]]] = {}
-    for kernel in operations.registered_kernels():
+    for kernel in operations.registered_kernels().kernel:
         if kernel.device_type == device:
             kernels.setdefault(kernel.op, []).append(
                 [(row.name, frozenset(row.allowed_values.list.type)) for row in kernel.constraint]

@@ -31,7 +31,6 @@ from tpulint.runtime.extract.region import (
     in_program_order,
 )
 from tpulint.runtime.extract.segments import Side, side_of
-from tpulint.runtime.tensorflow_internals.operations import add_control_inputs
 
 
 def argument_names(inputs: Iterable[str]) -> dict[str, str]:
@@ -156,7 +155,7 @@ def order_accesses(
     for name, earlier in region.needs.items():
         new = before[name] - earlier - {name}
         if new:
-            add_control_inputs(ops[name], [ops[source] for source in sorted(new)])
+            ops[name]._add_control_inputs([ops[source] for source in sorted(new)])
     return region, on_device
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
 import tensorflow as tf
 
 from tpulint.ordering import FEEDS
@@ -25,7 +26,7 @@ from tpulint.runtime.extract.region import (
 from tpulint.runtime.mark.marked import REPLICATE, Marked
 from tpulint.runtime.pods import devices
 from tpulint.runtime.tensorflow_internals import graphs
-from tpulint.runtime.tensorflow_internals.tpu import core_coordinates, parse_topology
+from tpulint.runtime.tensorflow_internals.tpu import Topology
 
 # The number that TensorFlow's default placement of an infeed queue assumes (tpu_feed.py).
 _CORES_PER_HOST = 8
@@ -55,8 +56,9 @@ def cores_of_replicas(marked: Marked, logical_core: int) -> tuple[int, ...]:
     assigned = marked.metadata.get_attr("device_assignment")
     if not assigned:
         return tuple(range(marked.num_replicas))
-    topology = parse_topology(marked.metadata.get_attr("topology"))
-    cores = core_coordinates(assigned, marked.metadata.get_attr("num_cores_per_replica"), topology)
+    topology = Topology(serialized=marked.metadata.get_attr("topology"))
+    per_replica = marked.metadata.get_attr("num_cores_per_replica")
+    cores = np.reshape(assigned, [-1, per_replica, topology.mesh_rank])
     return tuple(
         core_number(
             topology.task_ordinal_at_coordinates(replica[logical_core]),

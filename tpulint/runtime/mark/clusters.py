@@ -8,7 +8,7 @@ import numpy as np
 import tensorflow as tf
 
 from tpulint.runtime.errors import GradientColocationError, NestedClusterError
-from tpulint.runtime.mark.marked import MAP_OUTSIDE, OUTSIDE, bool_attr, string_attr
+from tpulint.runtime.mark.marked import MAP_OUTSIDE, OUTSIDE
 from tpulint.runtime.tensorflow_internals import graphs, operations, tpu
 
 _WITHOUT_TENSORS = (
@@ -61,8 +61,8 @@ class HostClusters:
         device = graphs.device_of_graph(graph)
         if device.device_type == "TPU_REPLICATED_CORE" and device.device_index is not None:
             self.cores.append(f"{self.open}:{device.device_index}")
-        self._devices_inside = graphs.device_stack(graph)
-        graphs.set_device_stack(graph, self.outer_devices)
+        self._devices_inside = graph._device_function_stack
+        graph._device_function_stack = self.outer_devices
 
     def note_returned(self, result: Any) -> None:
         """Remember the tensors that a cluster's function returned."""
@@ -84,7 +84,7 @@ class HostClusters:
             raise ValueError("Attempted to exit outside_compilation scope when not in scope")
         self.open = None
         self.is_map = False
-        graphs.set_device_stack(graphs.default_graph(), self._devices_inside)
+        graphs.default_graph()._device_function_stack = self._devices_inside
 
 
 class OutsideCompilationV2Context(graphs.ControlFlowContext):  # type: ignore[misc]
@@ -109,9 +109,9 @@ class OutsideCompilationV2Context(graphs.ControlFlowContext):  # type: ignore[mi
         raise NotImplementedError
 
     def _set_marks(self, op: Any) -> None:
-        operations.set_attr(op, OUTSIDE, string_attr(self._name))
+        operations.set_attr(op, OUTSIDE, self._name)
         if self._is_map:
-            operations.set_attr(op, MAP_OUTSIDE, bool_attr(True))
+            operations.set_attr(op, MAP_OUTSIDE, True)
 
 
 def is_function_cluster_open() -> bool:

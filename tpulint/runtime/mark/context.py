@@ -15,7 +15,7 @@ from tpulint.runtime.mark.clusters import (
     HostClusters,
     OutsideCompilationV2Context,
 )
-from tpulint.runtime.mark.marked import MAP_OUTSIDE, OUTSIDE, REPLICATE, bool_attr, string_attr
+from tpulint.runtime.mark.marked import MAP_OUTSIDE, OUTSIDE, REPLICATE
 from tpulint.runtime.tensorflow_internals import graphs, operations
 
 _NEVER_ON_A_TPU = frozenset({"Placeholder"})
@@ -46,7 +46,7 @@ class TPUReplicateContext(graphs.XLAControlFlowContext):  # type: ignore[misc]
         """Mark with `name` as `_tpu_replicate`; operations without inputs depend on `pivot`."""
         super().__init__()
         self._name = name
-        self._mark = string_attr(name)
+        self._mark = name
         self._pivot = pivot
         self.num_replicas = num_replicas
         self.clusters = HostClusters()
@@ -58,7 +58,7 @@ class TPUReplicateContext(graphs.XLAControlFlowContext):  # type: ignore[misc]
     def Enter(self) -> None:
         # An empty stack is looked up again at each entry, as TensorFlow does.
         if not self.clusters.outer_devices:
-            self.clusters.outer_devices = graphs.device_stack(graphs.default_graph()).copy()
+            self.clusters.outer_devices = graphs.default_graph()._device_function_stack.copy()
         super().Enter()
 
     def AddOp(self, op: Any) -> None:
@@ -171,9 +171,9 @@ class TPUReplicateContext(graphs.XLAControlFlowContext):  # type: ignore[misc]
     def _set_marks(self, op: Any) -> None:
         operations.set_attr(op, REPLICATE, self._mark)
         if self.clusters.open:
-            operations.set_attr(op, OUTSIDE, string_attr(self.clusters.open))
+            operations.set_attr(op, OUTSIDE, self.clusters.open)
         if self.clusters.is_map:
-            operations.set_attr(op, MAP_OUTSIDE, bool_attr(True))
+            operations.set_attr(op, MAP_OUTSIDE, True)
 
     def _forbid_feeding(self, op: Any) -> None:
         # Compiled or replicated operations are gone when the step runs. One replica's host
@@ -187,14 +187,15 @@ class TPUReplicateContext(graphs.XLAControlFlowContext):  # type: ignore[misc]
         for control in op.control_inputs:  # TensorFlow looks each of them up whenever it is asked
             (inside if self._is_inside(control) else outside).append(control)
         if outside:
-            operations.replace_control_inputs(op, inside)
+            op._remove_all_control_inputs()
+            op._add_control_inputs(inside)
         if op.inputs:
             for index, tensor in enumerate(op.inputs):
                 real = self.AddValue(tensor)
                 if real is not tensor:
-                    operations.update_input(op, index, real)
+                    op._update_input(index, real)
         elif not inside:
-            operations.add_control_inputs(op, [self._pivot])
+            op._add_control_inputs([self._pivot])
         if outside:
             # A control edge from outside becomes a data edge through an Identity in here.
             # An operation without outputs cannot, and is dropped, as TensorFlow does.
@@ -202,7 +203,7 @@ class TPUReplicateContext(graphs.XLAControlFlowContext):  # type: ignore[misc]
                 self.Enter()
                 outside = [tf.identity(c.outputs[0]).op for c in outside if c.outputs]
                 self.Exit()
-            operations.add_control_inputs(op, outside)
+            op._add_control_inputs(outside)
 
     def _is_inside(self, op: Any) -> bool:
         return self in graphs.contexts_outwards(graphs.context_of(op))

@@ -16,7 +16,7 @@ from tpulint.runtime.errors import (
     UnequalInputsError,
     as_fault,
 )
-from tpulint.runtime.mark.marked import POST_DEVICE_REWRITE, bool_attr
+from tpulint.runtime.mark.marked import POST_DEVICE_REWRITE
 from tpulint.runtime.tensorflow_internals import graphs, operations, tpu
 
 Tensor = Any
@@ -239,7 +239,7 @@ def _needs_and_sizes(flat: list[list[Tensor]]) -> tuple[list[Any], list[list[Ten
                 # Lists compare by their first difference; TensorFlow compares them so.
                 largest[i] = max(shape, largest[i])
             size = tf.shape(tensor)
-            operations.set_attr(size.op, POST_DEVICE_REWRITE, bool_attr(True))
+            operations.set_attr(size.op, POST_DEVICE_REWRITE, True)
             sizes[i].append(size)
     return needed, sizes
 
@@ -273,5 +273,5 @@ def _pad(tensor: Tensor, paddings: list[Any]) -> Tensor:
         )
     else:
         result = tf.pad(tensor, paddings)
-    operations.set_attr(result.op, POST_DEVICE_REWRITE, bool_attr(True))
+    operations.set_attr(result.op, POST_DEVICE_REWRITE, True)
     return result

@@ -49,23 +49,6 @@ def is_marked(op: tf.Operation) -> bool:
     return op.type in _BOUNDARY or REPLICATE in attrs or PIVOT in attrs
 
 
-def string_attr(value: str) -> Any:
-    """Return an AttrValue that holds `value`."""
-    return tf.compat.v1.AttrValue(s=value.encode())
-
-
-def bool_attr(value: bool) -> Any:
-    """Return an AttrValue that holds `value`."""
-    return tf.compat.v1.AttrValue(b=value)
-
-
-def string_list_attr(values: list[str]) -> Any:
-    """Return an AttrValue that holds the list `values`."""
-    attr = tf.compat.v1.AttrValue()
-    attr.list.s.extend(value.encode() for value in values)
-    return attr
-
-
 @dataclass(frozen=True, eq=False)
 class ReplicateRequest:
     """The arguments of `split_compile_and_replicate`, as given."""

@@ -29,14 +29,10 @@ from tpulint.runtime.mark.marked import (
     Marked,
     Mode,
     ReplicateRequest,
-    bool_attr,
-    string_attr,
-    string_list_attr,
 )
 from tpulint.runtime.mark.scratch_graph import ScratchGraph
 from tpulint.runtime.source_location import is_called_by_strategy
 from tpulint.runtime.tensorflow_internals import graphs, operations, tpu
-from tpulint.runtime.tensorflow_internals.operations import set_attr
 
 
 def metadata_values(request: ReplicateRequest) -> dict[str, Any]:
@@ -145,7 +141,7 @@ def _tie(tensor: Any, by_device: bool) -> Any:
     """Return `tensor` through an Identity, so that no input bypasses the computation."""
     with tf.device(tensor.device or tpu.core(0)) if by_device else nullcontext():
         tied = tf.identity(tensor)
-    set_attr(tied.op, OUTPUT_IDENTITY, bool_attr(True))
+    operations.set_attr(tied.op, OUTPUT_IDENTITY, True)
     return tied
 
 
@@ -205,7 +201,7 @@ def _mark(request: ReplicateRequest, mode: Mode) -> MarkResult | None:
     cluster = graph.unique_name(f"cluster_{graph.name}" if is_function else "cluster")
     # Operations without inputs depend on it, so that they belong to the cluster.
     pivot = tf.no_op(name=f"{cluster}/pivot")
-    operations.set_attr(pivot, PIVOT, string_attr(cluster))
+    operations.set_attr(pivot, PIVOT, cluster)
     context = TPUReplicateContext(cluster, len(flat), pivot)
     with _enter(context):
         info = tpu.tpu_ops.tpu_replicate_metadata(
@@ -218,8 +214,7 @@ def _mark(request: ReplicateRequest, mode: Mode) -> MarkResult | None:
             outputs = process_outputs(returned, by_device=not _is_partitioned(request))
         context.ExitResult(outputs.tensors)
     if context.clusters.cores:
-        cores = string_list_attr(context.clusters.cores)
-        operations.set_attr(info, HOST_COMPUTE_CORE, cores)
+        operations.set_attr(info, HOST_COMPUTE_CORE, context.clusters.cores)
     status = _compile_status(request, info, cluster)
     fan_out, results = _fan_out(outputs, len(flat))
     marked = Marked(
@@ -294,7 +289,7 @@ def _arguments(
     tensors = [tf.identity(t, name=f"replicated_input_{i}") for i, t in enumerate(tensors)]
     for tensor, is_composite in zip(tensors, flattened.is_composite, strict=False):
         if not padded or is_composite:
-            operations.set_attr(tensor.op, INPUT_IDENTITY, bool_attr(True))
+            operations.set_attr(tensor.op, INPUT_IDENTITY, True)
     args = flattened.packed(tensors)
     queue = request.infeed_queue
     if queue is not None:
@@ -326,7 +321,7 @@ def _compile_status(request: ReplicateRequest, info: Any, cluster: str) -> Any:
         if not request.use_tpu:
             return tf.no_op(name="compilation_status")
         status = tpu.tpu_ops.tpu_compilation_result()
-        operations.set_attr(status.op, COMPILATION_STATUS, string_attr(cluster))
+        operations.set_attr(status.op, COMPILATION_STATUS, cluster)
         return status
 
 

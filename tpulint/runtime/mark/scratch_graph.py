@@ -8,8 +8,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from tpulint.runtime.mark.marked import bool_attr
-from tpulint.runtime.tensorflow_internals import gradients, graphs, patching
+from tpulint.runtime.tensorflow_internals import gradients, graphs, operations, patching
 
 Graph = Any
 Operation = Any
@@ -50,7 +49,7 @@ class ScratchGraph(graphs.FuncGraph):  # type: ignore[misc]
             yield
 
     def capture(self, tensor: Tensor, name: str | None = None, shape: Any = None) -> Tensor:
-        graph = None if graphs.is_eager_tensor(tensor) else tensor.graph
+        graph = None if isinstance(tensor, graphs.EagerTensor) else tensor.graph
         if graph is self:
             return tensor
         if graph is not self.users_graph:
@@ -61,7 +60,7 @@ class ScratchGraph(graphs.FuncGraph):  # type: ignore[misc]
             gradients.no_recording(),
         ):
             placeholder = super().capture(tensor, shape=shape)
-        gradients.alias_on_tapes(placeholder, tensor)
+        placeholder._id = tensor._id  # by which tapes know tensors
         self.counterparts[placeholder.op.name] = tensor.op
         placeholder.op._set_device(tensor.device)  # TPUEmbedding asks where a batch is
         for users, of_graph in self._waits:
@@ -79,7 +78,7 @@ class ScratchGraph(graphs.FuncGraph):  # type: ignore[misc]
         op = getattr(control_input, "op", control_input)
         if not isinstance(op, tf.Operation) or op.graph is not self.users_graph:
             return control_input
-        op._set_attr("_has_manual_control_dependencies", bool_attr(True))
+        operations.set_attr(op, "_has_manual_control_dependencies", True)
         if op.outputs:
             return self.capture(op.outputs[0]).op
         if op.name not in self.counterparts:
@@ -112,7 +111,7 @@ def _capture_through_scratch_graphs(
     shape: Any = None,
 ) -> Tensor:
     # Otherwise a branch that takes a tensor of the user's twice would get two arguments.
-    if not graphs.is_eager_tensor(tensor):
+    if not isinstance(tensor, graphs.EagerTensor):
         for around in graphs.graphs_outwards(graph.outer_graph):
             if isinstance(around, ScratchGraph) and tensor.graph is around.users_graph:
                 with tf.Graph.as_default(around):

@@ -14,6 +14,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from traceback import walk_tb
 from types import FrameType
 from typing import Any
 
@@ -82,13 +83,13 @@ def _context_left(tensor: Any, around: set[Any]) -> Any | None:
     left = [
         context
         for context in graphs.contexts_outwards(graphs.context_of(tensor.op))
-        if context not in around and graphs.is_cond_or_while(context)
+        if context not in around and (context.IsWhileContext() or context.IsCondContext())
     ]
     return left[-1] if left else None
 
 
 def _escape(tensor: Any, left: Any, user: Any) -> EscapedTensorError:
-    kind = "a loop" if graphs.is_while(left) else "a conditional"
+    kind = "a loop" if left.IsWhileContext() else "a conditional"
     return EscapedTensorError(
         f"{tensor!r} is out of scope and cannot be used here: it was made in {kind}, and "
         f"{user.name} is outside it",
@@ -109,10 +110,10 @@ def _rule_of(error: ValueError, graph: Any) -> str | None:
     flat = _FLAT.match(str(error))
     if flat:
         return _rule_in_flat_graph(graph, *flat.groups())
-    for frame in _frames(error):
+    for frame, _ in reversed(list(walk_tb(error.__traceback__))):
         users = [frame.f_locals.get(name) for name in ("self", "graph")]
-        inside = (user for user in users if _is_inside(user, graph))
-        used_in = next(inside, graph)
+        functions = (user for user in users if isinstance(user, graphs.FuncGraph))
+        used_in = next((user for user in functions if _is_around(graph, user)), graph)
         for tensor in _tensors_in(frame):
             if not _is_around(tensor.graph, used_in):
                 return rule_of_tensor(tensor, used_in)
@@ -129,7 +130,11 @@ def rule_of_tensor(tensor: Any, used_in: Any) -> str | None:
         return None
     for outer in graphs.graphs_outwards(getattr(inner, "outer_graph", None)):
         if _is_around(outer, used_in):
-            held_by = [op for op in outer.get_operations() if inner in graphs.function_graphs(op)]
+            held_by = [
+                op
+                for op in outer.get_operations()
+                if inner in graphs.functions_by_name(op).values()
+            ]
             return "TPU207" if any(map(_is_marked_as_host, held_by)) else "TPU303"
         inner = outer
     return "TPU303"
@@ -148,7 +153,7 @@ def _rule_in_flat_graph(graph: Any, producer: str, used: str) -> str:
     left = [
         context
         for context in graphs.contexts_outwards(graphs.context_of(operations[producer]))
-        if context not in around and graphs.is_cond_or_while(context)
+        if context not in around and (context.IsWhileContext() or context.IsCondContext())
     ]
     return _rule_of_context(left[-1]) if left else "TPU303"
 
@@ -157,22 +162,8 @@ def _rule_of_context(context: Any) -> str:
     return "TPU207" if _is_marked_as_host(context.GetControlPivot().op) else "TPU303"
 
 
-def _is_inside(value: Any, graph: Any) -> bool:
-    return isinstance(value, graphs.FuncGraph) and _is_around(graph, value)
-
-
 def _is_around(graph: Any, inner: Any) -> bool:
     return any(graph is outer for outer in graphs.graphs_outwards(inner))
-
-
-def _frames(error: BaseException) -> Iterator[FrameType]:
-    """Return the frames that `error` has passed, innermost first."""
-    frames = []
-    traceback = error.__traceback__
-    while traceback is not None:
-        frames.append(traceback.tb_frame)
-        traceback = traceback.tb_next
-    return reversed(frames)
 
 
 def _tensors_in(frame: FrameType) -> Iterator[Any]:
@@ -305,7 +296,7 @@ def _takes_for_gradient(op: Any, tensor: Any) -> bool:
         return True
     takers = [
         (user, inner)
-        for graph in graphs.function_graphs(op)
+        for graph in graphs.functions_by_name(op).values()
         for outer, inner in graph.captures
         if outer is tensor
         for user in inner.consumers()
@@ -319,7 +310,7 @@ def _with_bodies(operations: Iterable[Any]) -> Iterator[Any]:
     while unread:
         op = unread.pop()
         yield op
-        for graph in [] if _is_in_cluster(op) else graphs.function_graphs(op):
+        for graph in [] if _is_in_cluster(op) else graphs.functions_by_name(op).values():
             if id(graph) not in seen:
                 seen.add(id(graph))
                 unread += operations_of(graph)

@@ -54,7 +54,7 @@ class ReplicatedHandles:
             if isinstance(copies[0], tf.Variable):
                 copies = [copy.handle for copy in copies]
             inside = graphs.context_of(graph)
-            graphs.set_context(graph, context.outer_context)
+            graph._set_control_flow_context(context.outer_context)
             try:
                 handle = tpu.tpu_ops.tpu_replicated_input(
                     copies,
@@ -63,7 +63,7 @@ class ReplicatedHandles:
                     is_packed=is_packed,
                 )
             finally:
-                graphs.set_context(graph, inside)
+                graph._set_control_flow_context(inside)
         self._handles[handle_id] = handle
         self.names[handle.op.name] = name, handle_id
         return handle

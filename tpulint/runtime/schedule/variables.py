@@ -160,7 +160,7 @@ def _names(marked: Marked) -> Mapping[int, str]:
     return {
         id(variable.handle): variable.name.partition(":")[0]
         for graph in graphs.graphs_outwards(marked.graph)
-        for variable in graphs.watched_variables(graph)
+        for variable in getattr(graph, "_watched_variables", ())
     }
 
 

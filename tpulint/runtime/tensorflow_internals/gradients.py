@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from typing import Any
 
-from tpulint.runtime.tensorflow_internals.graphs import FuncGraph, graphs_outwards
+from tpulint.runtime.tensorflow_internals.graphs import FuncGraph, graphs_outwards, set_default
 from tpulint.runtime.tensorflow_internals.modules import backprop_util, gradients_util, record, tape
 from tpulint.runtime.tensorflow_internals.patching import patch
 
@@ -18,15 +18,10 @@ Tensor = Any
 _WAYS = "_tpulint_ways_of_gradients"
 
 
-def is_recording() -> bool:
-    """Return whether a GradientTape is active in this thread."""
-    return bool(record.could_possibly_record())
-
-
-def no_recording() -> AbstractContextManager[None]:
-    """Return a context in which no tape records operations."""
-    stopped: AbstractContextManager[None] = record.stop_recording()
-    return stopped
+is_recording = record.could_possibly_record
+"""Return whether a GradientTape is active in this thread."""
+no_recording = record.stop_recording
+"""Return a context in which no tape records operations."""
 
 
 def may_record() -> bool:
@@ -52,12 +47,6 @@ def pass_gradients_through(images: Sequence[Tensor], originals: Sequence[Tensor]
         )
 
 
-def alias_on_tapes(image: Tensor, original: Tensor) -> None:
-    """Let tapes treat `image`, a captured tensor, as `original` itself."""
-    # Tapes know tensors by this number.
-    image._id = original._id
-
-
 def refuse_on_tapes(value: Tensor, symbol: Tensor, refuse: Callable[..., Any]) -> None:
     """Let a tape call `refuse` for a gradient of the eager `value` by its sources.
 
@@ -79,9 +68,7 @@ def redirect_gradient_search(image: Operation, original: Operation) -> None:
 
     `original` may be in a graph inside that of `image`. The inputs of `image` itself do not count.
     """
-    if not hasattr(image.graph, _WAYS):
-        setattr(image.graph, _WAYS, {})
-    getattr(image.graph, _WAYS)[original] = image
+    set_default(image.graph, _WAYS, {})[original] = image
 
 
 def _reached_from(op: Operation) -> set[Operation]:

@@ -8,8 +8,8 @@ import re
 import sys
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
-from typing import Any, NamedTuple, TypeVar
+from contextlib import contextmanager
+from typing import Any, NamedTuple, TypeVar, cast
 
 import tensorflow as tf
 
@@ -42,6 +42,8 @@ FuncGraph = func_graph.FuncGraph
 EagerTensor = ops.EagerTensor
 DeviceSpec = pydev.DeviceSpec
 canonical_device = device_util.canonicalize
+eager_mode = eager_context.eager_mode
+without_colocation = functools.partial(ops.colocate_with, None, ignore_existing=True)
 _Result = TypeVar("_Result")
 
 
@@ -57,27 +59,24 @@ def graphs_outwards(graph: Graph | None) -> Iterator[Graph]:
         graph = getattr(graph, "outer_graph", None)
 
 
+def set_default(graph: Graph, name: str, default: _Result) -> _Result:
+    """Return the attribute `name` of `graph`, which is set to `default` if there is none."""
+    if not hasattr(graph, name):
+        setattr(graph, name, default)
+    return cast(_Result, getattr(graph, name))
+
+
 def cache_per_graph(function: Callable[[Graph], _Result]) -> Callable[[Graph], _Result]:
     """Make `function` keep its result in the graph that it gets: it goes when the graph goes."""
 
     @functools.wraps(function)
     def result(graph: Graph) -> _Result:
-        if not hasattr(graph, "_tpulint_kept"):
-            graph._tpulint_kept = {}
-        results: dict[object, _Result] = graph._tpulint_kept
+        results: dict[object, _Result] = set_default(graph, "_tpulint_kept", {})
         if function not in results:
             results[function] = function(graph)
         return results[function]
 
     return result
-
-
-def plain_function_graph(name: str) -> Graph:
-    """Return an empty FuncGraph, outside all others, without automatic control dependencies."""
-    with tf.Graph().as_default():
-        graph = FuncGraph(name)
-    graph._add_control_dependencies = False
-    return graph
 
 
 def add_automatic_dependencies(graph: Graph) -> None:
@@ -101,7 +100,7 @@ def captured_tensor(placeholder: Tensor) -> Tensor | None:
     None also for a tensor that is eager, and in no graph.
     """
     for outer, inner in getattr(placeholder.graph, "captures", ()):
-        if inner is placeholder and not is_eager_tensor(outer):
+        if inner is placeholder and not isinstance(outer, EagerTensor):
             return outer
     return None
 
@@ -112,9 +111,7 @@ def capture_in_current_graph(tensor: Tensor) -> Tensor:
     return tensor if tensor.graph is graph else graph.capture(tensor)
 
 
-def copy_handle_data(source: Tensor, target: Tensor) -> None:
-    """Copy to `target`, if it is a handle, the data of the resource of `source`."""
-    handle_data_util.copy_handle_data(source, target)
+copy_handle_data = handle_data_util.copy_handle_data
 
 
 def variable_dtype(handle: Tensor) -> tf.DType | None:
@@ -143,19 +140,9 @@ def variable_spec(handle: Tensor) -> tf.TensorSpec | None:
     return None if dtype is None or shape is None else tf.TensorSpec(shape, dtype)
 
 
-def watched_variables(graph: Graph) -> list[Any]:
-    """Return the live variables that were touched while the FuncGraph `graph` was traced."""
-    return list(getattr(graph, "_watched_variables", ()))
-
-
 def is_symbolic_tensor(value: Any) -> bool:
     """Return whether `value` is a tensor of a graph."""
-    return isinstance(value, tf.Tensor) and not isinstance(value, ops.EagerTensor)
-
-
-def is_eager_tensor(value: Any) -> bool:
-    """Return whether `value` is a tensor that has a value now."""
-    return isinstance(value, ops.EagerTensor)
+    return isinstance(value, tf.Tensor) and not isinstance(value, EagerTensor)
 
 
 ControlFlowContext = control_flow_ops.ControlFlowContext
@@ -178,11 +165,6 @@ def context_of(graph_or_op: Any) -> Any:
     return graph_or_op._get_control_flow_context()
 
 
-def set_context(graph: Graph, context: Any) -> None:
-    """Put `graph` into `context`."""
-    graph._set_control_flow_context(context)
-
-
 def contexts_outwards(context: Any) -> Iterator[Any]:
     """Yield `context` and the contexts around it in the same graph, innermost first."""
     while context is not None:
@@ -190,19 +172,8 @@ def contexts_outwards(context: Any) -> Iterator[Any]:
         context = context.outer_context
 
 
-def is_while(context: Any) -> bool:
-    """Return whether `context` is of a loop of TensorFlow 1."""
-    return bool(context.IsWhileContext())
-
-
-def is_cond_or_while(context: Any) -> bool:
-    """Return whether `context` is of a loop or of a branch of a conditional of TensorFlow 1."""
-    return bool(context.IsWhileContext() or context.IsCondContext())
-
-
-def control_flow_v2() -> AbstractContextManager[None]:
-    """Return a context in which `tf.cond` and `tf.while_loop` make operations of TensorFlow 2."""
-    return installed(When.BUILDING)
+control_flow_v2 = functools.partial(installed, When.BUILDING)
+"""Return a context in which `tf.cond` and `tf.while_loop` make operations of TensorFlow 2."""
 
 
 @patch_value(
@@ -212,16 +183,6 @@ def control_flow_v2() -> AbstractContextManager[None]:
 )
 def _enable_control_flow_v2(_: Any) -> bool:
     return True
-
-
-def device_stack(graph: Graph) -> Any:
-    """Return the stack of device functions of `graph`, itself, not a copy."""
-    return graph._device_function_stack
-
-
-def set_device_stack(graph: Graph, stack: Any) -> None:
-    """Make `stack` the stack of device functions of `graph`."""
-    graph._device_function_stack = stack
 
 
 def device_of_graph(graph: Graph) -> Any:
@@ -243,11 +204,6 @@ class _DeviceProbe:
 
     def _set_device_from_string(self, device: str) -> None:
         self.device = device
-
-
-def without_colocation() -> Any:
-    """Return a scope in which operations are colocated with nothing."""
-    return ops.colocate_with(None, ignore_existing=True)
 
 
 def current_device() -> Any:
@@ -274,11 +230,6 @@ def is_context_initialized() -> bool:
     return bool(eager_context.context()._initialized)
 
 
-def eager_mode() -> Any:
-    """Return a context in which operations run at once, whatever graph is being built."""
-    return eager_context.eager_mode()
-
-
 @contextmanager
 def without_callbacks() -> Iterator[None]:
     """Call no operation callback on what is built here: `enable_check_numerics` adds checks."""
@@ -292,10 +243,16 @@ def without_callbacks() -> Iterator[None]:
 
 def function_graph(graph: Graph, name: str) -> Graph:
     """Return the FuncGraph of the function `name` that `graph`, or one around it, calls."""
+    function, holder = _function(graph, name)
+    return function.graph if hasattr(function, "graph") else _graph_of(function, holder)
+
+
+def _function(graph: Graph, name: str) -> tuple[Any, Graph]:
+    """Return the function `name`, and the graph that has it: `graph`, or one around it."""
     for holder in graphs_outwards(graph):
         function = holder._functions.get(name)
         if function is not None:
-            return function.graph if hasattr(function, "graph") else _graph_of(function, holder)
+            return function, holder
     raise KeyError(name)
 
 
@@ -329,11 +286,6 @@ def _graph_of(function: Any, holder: Graph) -> Graph:
     return function._tpulint_graph
 
 
-def function_graphs(op: Any) -> list[Graph]:
-    """Return the FuncGraphs of the functions that `op` holds: branches, bodies, callees."""
-    return list(functions_by_name(op).values())
-
-
 def functions_by_name(op: Any) -> dict[str, Graph]:
     """Return the FuncGraphs of the functions that `op` holds, by name."""
     names = _function_names(op.graph, op.node_def)
@@ -343,43 +295,28 @@ def functions_by_name(op: Any) -> dict[str, Graph]:
 def share_functions(source: Graph, nodes: Iterable[Any]) -> None:
     """Make the functions that the NodeDefs `nodes`, of `source`, call known in this graph."""
     target = ops.get_default_graph()
-    for node in nodes:
-        for name in _function_names(source, node):
-            _share_function(source, target, name)
-
-
-def _function_names(graph: Graph, node: Any) -> list[str]:
-    """Return the functions of `graph` that the NodeDef `node` calls or holds."""
-    names = [
-        func.name
-        for attr in node.attr.values()
-        for func in (*attr.list.func, *([attr.func] if attr.func.name else []))
-    ]
-    # TensorFlow 1 calls a function by an operation whose type is its name.
-    return [node.op, *names] if is_function(graph, node.op) else names
-
-
-def _share_function(source: Graph, target: Graph, name: str) -> None:
-    if target._is_function(name):
-        return
-    for holder in graphs_outwards(source):
-        function = holder._functions.get(name)
-        if function is not None:
+    for name in {name: None for node in nodes for name in _function_names(source, node)}:
+        if not target._is_function(name):
+            function = _function(source, name)[0]
             if hasattr(target, "_add_function_recursive"):
                 target._add_function_recursive(function)
             else:  # 2.12
                 function.add_to_graph(target)
-            return
-    raise KeyError(name)
+
+
+def _function_names(graph: Graph, node: Any) -> list[str]:
+    """Return the functions of `graph` that the NodeDef `node` calls or holds."""
+    # TensorFlow 1 calls a function by an operation whose type is its name.
+    return [*([node.op] if is_function(graph, node.op) else []), *_names_in_attributes(node)]
+
+
+def _names_in_attributes(node: Any) -> Iterator[str]:
+    for attr in node.attr.values():
+        yield from (function.name for function in (*attr.list.func, attr.func) if function.name)
 
 
 ON_OP_DEVICE = "_OutputsOnOpDevice"
-_MUST_COMPILE = "_XlaMustCompile"
-
-
-def forget_jit_compile(attrs: dict[str, Any]) -> None:
-    """Let a function with these attributes run without being compiled as a whole."""
-    attrs.pop(_MUST_COMPILE, None)
+MUST_COMPILE = "_XlaMustCompile"
 
 
 def function_names(graph: Any) -> Iterable[str]:
@@ -484,12 +421,8 @@ def _describe_leaf(value: Any) -> str:
     return repr(value) if plain else type(value).__name__
 
 
-_TOKEN = "token"
-
-
-def token_of(op: Any) -> str:
-    """Return the token of `op`, which calls a Python function."""
-    return str(op.get_attr(_TOKEN).decode())
+TOKEN = "token"
+"""The attribute of an operation that calls a Python function, by which that is found."""
 
 
 class GraphContents(NamedTuple):
@@ -519,7 +452,8 @@ def contents_of_function(name: str) -> GraphContents:
     """Return what the function `name` has, and those that it calls."""
     context = eager_context.context()
 
-    def nodes_of(function: str) -> Iterable[Any]:
+    @functools.cache
+    def nodes_of(function: str) -> Sequence[Any]:
         has = context.has_function(function)
         return context.get_function_def(function).node_def if has else ()
 
@@ -536,30 +470,20 @@ _WAITS_FOR_OTHERS = re.compile(
 CLOCK = "_tpulint_clock"
 
 
-def _contents(nodes: Iterable[Any], nodes_of: Callable[[str], Iterable[Any]]) -> GraphContents:
-    tokens: set[str] = set()
-    waits_for_others = False
-    seen: set[str] = set()
-    unread = list(nodes)
-    while unread:
-        node = unread.pop()
-        if _TOKEN in node.attr:
-            tokens.add(node.attr[_TOKEN].s.decode())
-        if CLOCK not in node.attr and _WAITS_FOR_OTHERS.search(node.op):
-            waits_for_others = True
-        for name in _functions(node):
-            if name not in seen:
-                seen.add(name)
-                unread.extend(nodes_of(name))
-    return GraphContents(frozenset(tokens), waits_for_others)
+def _contents(nodes: Iterable[Any], nodes_of: Callable[[str], Sequence[Any]]) -> GraphContents:
+    nodes = list(nodes)
+    called = reachable(_functions(nodes), lambda name: _functions(nodes_of(name)))
+    nodes += [node for name in called for node in nodes_of(name)]
+    return GraphContents(
+        frozenset(node.attr[TOKEN].s.decode() for node in nodes if TOKEN in node.attr),
+        any(CLOCK not in node.attr and _WAITS_FOR_OTHERS.search(node.op) for node in nodes),
+    )
 
 
-def _functions(node: Any) -> Iterator[str]:
-    yield node.op  # the name of a function, in calls of TensorFlow 1
-    for attr in node.attr.values():
-        yield from (function.name for function in attr.list.func)
-        if attr.HasField("func"):
-            yield attr.func.name
+def _functions(nodes: Iterable[Any]) -> Iterator[str]:
+    for node in nodes:
+        yield node.op  # the name of a function, in calls of TensorFlow 1
+        yield from _names_in_attributes(node)
 
 
 def _needed(nodes: dict[str, Any], names: Sequence[str]) -> Iterator[Any]:

@@ -8,9 +8,10 @@ import itertools
 import re
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from inspect import signature
+from traceback import walk_stack
 from typing import Any
 
 import tensorflow as tf
@@ -29,6 +30,12 @@ from tpulint.runtime.tensorflow_internals.patching import after_install, patch
 Operation = Any
 Tensor = Any
 
+pad_to_bound = tf2xla.remove_dynamic_dimension_size
+"""Return a tensor, in code that XLA compiles, padded along an axis to the bound of its size."""
+registered_kernels = kernels.get_all_registered_kernels
+"""Return the KernelDefs of this process. XLA's are there once something has been compiled."""
+name_of = c_api.TF_OperationName
+
 PYTHON_FUNCTIONS = frozenset({"PyFunc", "PyFuncStateless", "EagerPyFunc"})
 # They pass tensors into and out of branches and loops of TensorFlow 1.
 PLUMBING = frozenset({"Switch", "Merge", "Enter", "Exit", "NextIteration", "LoopCond"})
@@ -44,34 +51,16 @@ def operations_of(graph: Any) -> list[Operation]:
     return [op for op in graph.get_operations() if type(op).__name__ != "_OperationWithOutputs"]
 
 
-def set_attr(op: Operation, name: str, value: Any) -> None:
-    """Set the attribute `name` of `op` to the AttrValue `value`."""
-    op._set_attr(name, value)
-
-
-def exempt_from_grappler(op: Operation) -> None:
-    """Let TensorFlow's optimizer of graphs (grappler) leave `op` as it is, and where it is.
-
-    Where something waits for it alone, constant folding may move a constant beyond it, as in
-    (x + 1) + 1, and leave a graph with a circle, of which nothing ever runs (seen with 2.21).
-    """
-    op._set_attr("_grappler_do_not_remove", tf.compat.v1.AttrValue(b=True))
-
-
-def replace_control_inputs(op: Operation, control_inputs: list[Operation]) -> None:
-    """Make `control_inputs` the only control inputs of `op`."""
-    op._remove_all_control_inputs()
-    op._add_control_inputs(control_inputs)
-
-
-def add_control_inputs(op: Operation, earlier: Sequence[Operation]) -> None:
-    """Make `op` wait for the operations `earlier` of its own graph."""
-    op._add_control_inputs(list(earlier))
-
-
-def update_input(op: Operation, index: int, tensor: Tensor) -> None:
-    """Make `tensor` the data input `index` of `op`."""
-    op._update_input(index, tensor)
+def set_attr(op: Operation, name: str, value: str | bool | Sequence[str]) -> None:
+    """Set the attribute `name` of `op`."""
+    attr = tf.compat.v1.AttrValue()
+    if isinstance(value, bool):
+        attr.b = value
+    elif isinstance(value, str):
+        attr.s = value.encode()
+    else:
+        attr.list.s.extend(text.encode() for text in value)
+    op._set_attr(name, attr)
 
 
 def launch_with_xla(
@@ -89,8 +78,9 @@ def launch_with_xla(
         "Targs": _types(dtypes),
         "Nresources": tf.compat.v1.AttrValue(i=len(arguments) - len(dtypes)),
         "Tresults": _types([output.dtype for output in function.outputs]),
+        "function": tf.compat.v1.AttrValue(func={"name": function.name}),
     }
-    return _call("XlaLaunch", function, [*constants, *arguments], name, attrs | _named(function))
+    return _call("XlaLaunch", function, [*constants, *arguments], name, attrs)
 
 
 def call_function(function: Any, arguments: Sequence[Tensor], name: str) -> list[Tensor]:
@@ -98,8 +88,8 @@ def call_function(function: Any, arguments: Sequence[Tensor], name: str) -> list
     attrs = {
         "Tin": _types([argument.dtype for argument in arguments]),
         "Tout": _types([output.dtype for output in function.outputs]),
+        "f": tf.compat.v1.AttrValue(func={"name": function.name}),
     }
-    attrs |= _named(function, "f")
     return _call("StatefulPartitionedCall", function, arguments, name, attrs)
 
 
@@ -111,10 +101,6 @@ def _call(
     results = [output.dtype for output in function.outputs]
     operation = graph.create_op(kind, list(arguments), results, name=name, attrs=attrs)
     return list(operation.outputs)
-
-
-def _named(function: Any, attr: str = "function") -> dict[str, Any]:
-    return {attr: tf.compat.v1.AttrValue(func={"name": function.name})}
 
 
 def can_be_compiled(
@@ -186,11 +172,6 @@ def _filled_variables(
             tf.raw_ops.DestroyResourceOp(resource=handle)
 
 
-def pad_to_bound(tensor: Tensor, axis: int) -> Tensor:
-    """Return `tensor`, in code that XLA compiles, padded along `axis` to the bound of its size."""
-    return tf2xla.remove_dynamic_dimension_size(tensor, axis)
-
-
 def _types(dtypes: Sequence[tf.DType]) -> Any:
     listed = tf.compat.v1.AttrValue.ListValue(type=[dtype.as_datatype_enum for dtype in dtypes])
     return tf.compat.v1.AttrValue(list=listed)
@@ -226,22 +207,7 @@ def current_stack() -> list[tuple[str, int]]:
 
 def set_original(image: Operation, original: Operation) -> None:
     """Make tpulint report `image`, a copy, as made where `original` was made."""
-    graph = image.graph
-    if not hasattr(graph, "_tpulint_originals"):
-        graph._tpulint_originals = {}
-    graph._tpulint_originals[image.name] = original
-
-
-def registered_kernels() -> Iterable[Any]:
-    """Return the KernelDefs of this process. XLA's are there once something has been compiled."""
-    kernel_defs: Iterable[Any] = kernels.get_all_registered_kernels().kernel
-    return kernel_defs
-
-
-def name_of(operation: Any) -> str:
-    """Return the name of a TF_Operation."""
-    name: str = c_api.TF_OperationName(operation)
-    return name
+    graphs.set_default(image.graph, "_tpulint_originals", {})[image.name] = original
 
 
 def runs_independently(op: Operation) -> None:
@@ -249,9 +215,7 @@ def runs_independently(op: Operation) -> None:
     dependencies = getattr(op.graph, _DEPENDENCIES, None)
     if dependencies is not None:
         dependencies.run_independently(op)
-    if not hasattr(op.graph, _INDEPENDENT):
-        setattr(op.graph, _INDEPENDENT, [])
-    getattr(op.graph, _INDEPENDENT).append(op)
+    graphs.set_default(op.graph, _INDEPENDENT, []).append(op)
 
 
 @patch(
@@ -270,9 +234,7 @@ def _note_open_dependencies() -> None:
 
     Their `with` statements have read the `__exit__` that is replaced above before it was.
     """
-    frame = sys._getframe()
-    while frame is not None:
+    for frame, _ in walk_stack(sys._getframe()):
         for value in frame.f_locals.values():
             if type(value) is AutomaticControlDependencies:
                 setattr(value._graph, _DEPENDENCIES, value)
-        frame = frame.f_back  # type: ignore[assignment]

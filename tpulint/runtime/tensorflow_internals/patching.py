@@ -71,53 +71,6 @@ Of two with the same target, the later one finds the replacement of the other.
 """
 
 
-def patch(
-    target: str,
-    *,
-    why: str,
-    when: When = When.ALWAYS,
-    since: str = _OLDEST,
-    until: str = "",
-    unless: str = "",
-) -> Callable[[_Function], _Function]:
-    """Let the decorated function replace the function, method or property `target`.
-
-    It is called with the original, and the arguments of that.
-    """
-
-    def declare(function: _Function) -> _Function:
-        replace = functools.partial(_calling, function)
-        PATCHES.append(Patch(target, why, when, since, until, unless, replace))
-        return function
-
-    return declare
-
-
-def patch_value(
-    target: str,
-    *,
-    why: str,
-    when: When = When.ALWAYS,
-    since: str = _OLDEST,
-    until: str = "",
-    unless: str = "",
-) -> Callable[[_Function], _Function]:
-    """Let what the decorated function returns for the original replace `target`."""
-
-    def declare(function: _Function) -> _Function:
-        def replace(original: Any, _: Callable[[], bool]) -> Any:
-            return function(original)
-
-        PATCHES.append(Patch(target, why, when, since, until, unless, replace))
-        return function
-
-    return declare
-
-
-emulated_patch = functools.partial(patch, when=When.EMULATED)
-emulated_patch_value = functools.partial(patch_value, when=When.EMULATED)
-
-
 def _calling(function: Callable[..., Any], original: Any, is_installed: Callable[[], bool]) -> Any:
     """Return a property or function that calls `function` with `original`.
 
@@ -138,6 +91,39 @@ def _calling(function: Callable[..., Any], original: Any, is_installed: Callable
         return original(*args, **kwargs)
 
     return call
+
+
+def patch(
+    target: str,
+    *,
+    why: str,
+    when: When = When.ALWAYS,
+    since: str = _OLDEST,
+    until: str = "",
+    unless: str = "",
+    replacement: Callable[..., Any] = _calling,
+) -> Callable[[_Function], _Function]:
+    """Let the decorated function replace the function, method or property `target`.
+
+    It is called with the original, and the arguments of that.
+    """
+
+    def declare(function: _Function) -> _Function:
+        replace = functools.partial(replacement, function)
+        PATCHES.append(Patch(target, why, when, since, until, unless, replace))
+        return function
+
+    return declare
+
+
+def _value(function: Callable[[Any], Any], original: Any, _: Callable[[], bool]) -> Any:
+    return function(original)
+
+
+# What the decorated function returns for the original replaces `target`.
+patch_value = functools.partial(patch, replacement=_value)
+emulated_patch = functools.partial(patch, when=When.EMULATED)
+emulated_patch_value = functools.partial(patch_value, when=When.EMULATED)
 
 
 _AFTER_INSTALL: list[Callable[[], None]] = []

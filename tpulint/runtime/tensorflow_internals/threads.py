@@ -207,20 +207,23 @@ def _state_of_thread(name: str) -> str:
 
 
 def _innermost_frame(thread: int) -> FrameType | None:
-    frame = sys._current_frames().get(thread)
-    while frame is not None and frame.f_code.co_filename.startswith(_REPLACEMENTS):
-        frame = frame.f_back  # the emulator is in between (see emulate.cores)
-    return frame
+    for frame in _frames(thread):  # the emulator is in between (see emulate.cores)
+        if not frame.f_code.co_filename.startswith(_REPLACEMENTS):
+            return frame
+    return None
 
 
 def stack_of_thread(thread: int) -> list[tuple[str, int]]:
     """Return (file, line) of each Python frame of that thread, outermost first."""
+    return [(frame.f_code.co_filename, frame.f_lineno) for frame in _frames(thread)][::-1]
+
+
+def _frames(thread: int) -> Iterator[FrameType]:
+    """Yield the Python frames of that thread, innermost first."""
     frame = sys._current_frames().get(thread)
-    lines: list[tuple[str, int]] = []
     while frame is not None:
-        lines.append((frame.f_code.co_filename, frame.f_lineno))
+        yield frame
         frame = frame.f_back
-    return lines[::-1]
 
 
 def _probe_functions() -> None:
@@ -342,16 +345,10 @@ def _execute_cancellable(run: Callable[..., Any], *arguments: Any) -> Any:
 
 def close_sessions_of_thread(thread: int) -> None:
     """Close the sessions that the Python thread of that number runs, which ends their steps."""
-    frame = sys._current_frames().get(thread)
-    while frame is not None:
+    for frame in _frames(thread):
         if frame.f_code.co_filename == session.__file__:
             caller = frame.f_locals.get("self")  # a session, or a result of `make_callable`
-            running: Any = caller if _is_session(caller) else getattr(caller, "_session", None)
-            if _is_session(running):
-                running.close()
-                return
-        frame = frame.f_back
-
-
-def _is_session(value: Any) -> bool:
-    return isinstance(value, session.BaseSession)
+            for running in (caller, getattr(caller, "_session", None)):
+                if isinstance(running, session.BaseSession):
+                    running.close()
+                    return

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-import tensorflow as tf
-
 from tpulint.runtime.tensorflow_internals.modules import (
     autograph_config,
     composite_tensor,
@@ -14,7 +11,6 @@ from tpulint.runtime.tensorflow_internals.modules import (
     tf2xla,
     topology,
     tpu_name_util,
-    tpu_replication,
     variable_scope,
     variable_utils,
     xla,
@@ -25,6 +21,7 @@ from tpulint.runtime.tensorflow_internals.modules import training_loop as traini
 from tpulint.runtime.tensorflow_internals.patching import patch_value
 
 CompositeTensor = composite_tensor.CompositeTensor
+Topology = topology.Topology
 XLAOptions = tensorflow_tpu.XLAOptions
 check_function_argument_count = xla.check_function_argument_count
 convert_variables_to_tensors = variable_utils.convert_variables_to_tensors
@@ -41,26 +38,3 @@ set_dynamic_dimension_size = tf2xla.set_dynamic_dimension_size
 def _leave_tpulint_unconverted(rules: tuple[Any, ...]) -> tuple[Any, ...]:
     # Functions that a user gives to tpulint are converted or not as if given to TensorFlow's own.
     return (autograph_config.DoNotConvert("tpulint"), *rules)
-
-
-def tensorflows_replicate(*args: Any) -> list[Any]:
-    """Call TensorFlow's own `split_compile_and_replicate`."""
-    results: list[Any] = tensorflow_tpu.split_compile_and_replicate(*args)
-    return results
-
-
-def tensorflows_outside_compilation(is_map: bool, *args: Any, **kwargs: Any) -> Any:
-    """Call TensorFlow's own `outside_compilation` or `experimental_map_outside_compilation`."""
-    if is_map:
-        return tpu_replication.experimental_map_outside_compilation(*args, **kwargs)
-    return tf.compat.v1.tpu.outside_compilation(*args, **kwargs)
-
-
-def parse_topology(serialized: bytes) -> Any:
-    """Return the Topology of `serialized`."""
-    return topology.Topology(serialized=serialized)
-
-
-def core_coordinates(flat: list[int], cores_per_replica: int, of: Any) -> Any:
-    """Return the coordinates in `flat`, by replica and logical core."""
-    return np.reshape(flat, [-1, cores_per_replica, of.mesh_rank])
