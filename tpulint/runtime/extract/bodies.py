@@ -6,7 +6,7 @@ TensorArrays and stacks of TensorFlow 1.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +18,6 @@ from tpulint.runtime.extract.region import (
     Region,
     Tensor,
     graph_nodes,
-    in_program_order,
     needed_operations,
 )
 from tpulint.runtime.mark.marked import OUTSIDE
@@ -61,17 +60,23 @@ def bodies(region: Region, op: Operation) -> tuple[Region, ...]:
     )
 
 
+def with_bodies(region: Region, ops: Iterable[Operation]) -> Iterator[tuple[Region, Operation]]:
+    """Yield `ops`, of `region`, and all operations in their bodies before them, with the region."""
+    for op in ops:
+        for body in bodies(region, op):
+            yield from with_bodies(body, body.ops)
+        yield region, op
+
+
 def crosses_to_the_host(region: Region, op: Operation) -> bool:
     """Return whether a body of `op`, at any depth, has operations that are not compiled."""
-    return any(
-        _marks(graph) or region.automatic.has_some_in(graph)
-        for graph in _graphs(region.graph, region.nodes[op.name])
-    )
+    graphs_inside = _graphs(region.graph, region.nodes[op.name])
+    return is_marked(region, op) or any(map(region.automatic.has_some_in, graphs_inside))
 
 
 def is_marked(region: Region, op: Operation) -> bool:
     """Return the same as `crosses_to_the_host`, leaving automatic host clusters aside."""
-    return any(_marks(graph) for graph in _graphs(region.graph, region.nodes[op.name]))
+    return any(map(_marks, _graphs(region.graph, region.nodes[op.name])))
 
 
 def _graphs(graph: Graph, node: NodeDef) -> list[Graph]:
@@ -96,13 +101,7 @@ def body_of_function(graph: Any) -> Region:
     # Automatic control dependencies make them outputs only where the graph is a tf.function's.
     roots += [op for op in graph.get_operations() if op.op_def.is_stateful]
     inside = needed_operations(roots, lambda op: op.name not in argument_names)
-    return Region(
-        graph=graph,
-        ops=in_program_order(graph, inside),
-        inputs=tuple(tensor.name for tensor in graph.inputs),
-        outputs=tuple(graph.outputs),
-        nodes=graph_nodes(graph),
-    )
+    return Region.of(graph, inside, (tensor.name for tensor in graph.inputs), graph.outputs)
 
 
 READS = frozenset(

@@ -15,6 +15,7 @@ from operator import attrgetter
 from typing import Any
 
 from tpulint.ordering import reachable
+from tpulint.runtime.extract.copying import inputs_of
 from tpulint.runtime.extract.region import Operation, Tensor, sources_of, topological_sort
 from tpulint.runtime.tensorflow_internals import graphs
 from tpulint.runtime.tensorflow_internals.operations import PLUMBING
@@ -50,8 +51,7 @@ class FlatNode:
     @cached_property
     def inputs(self) -> tuple[Tensor, ...]:
         """Return the tensors taken from other nodes."""
-        taken = {tensor.name: tensor for op in self.ops for tensor in op.inputs}
-        return tuple(tensor for tensor in taken.values() if tensor.op.name not in self.names)
+        return tuple(inputs_of(self.ops).values())
 
     @cached_property
     def waits_for(self) -> tuple[Operation, ...]:
@@ -65,29 +65,39 @@ class FlatNode:
         return any(op.op_def.is_stateful for op in self.ops)
 
 
-@dataclass(frozen=True, eq=False)
 class Level:
     """The nodes of one frame: of the computation, of a loop's test or of its body."""
 
-    nodes: tuple[FlatNode, ...]
-    conditions: Mapping[FlatNode, Conditions]
-    """The predicates under which each runs."""
-    owner: Mapping[str, FlatNode]
-    """The node of each operation, by the operation's name."""
+    def __init__(self, ops: Sequence[Operation], context: Any) -> None:
+        """Take `ops`, in the loop `context` or deeper; None is outside all loops."""
+        self.nodes = tuple(_nodes(ops, context))
+        self.owner = {name: node for node in self.nodes for name in node.names}
+        """The node of each operation, by the operation's name."""
+        self.conditions: dict[FlatNode, Conditions] = {}
+        """The predicates under which each runs."""
+        for node in topological_sort(self.nodes, lambda node: self._before(node, node.inputs)):
+            self.conditions[node] = self._conditions(node)
 
-    @staticmethod
-    def of(ops: Sequence[Operation], context: Any) -> Level:
-        """Return the level of `ops`, in the loop `context` or deeper; None is outside all loops."""
-        nodes = tuple(_nodes(ops, context))
-        owner = {name: node for node in nodes for name in node.names}
-        return Level(nodes, _conditions(nodes, owner), owner)
+    def _before(self, node: FlatNode, taken: Iterable[Tensor]) -> list[FlatNode]:
+        """Return the nodes that `node` waits for, or whose tensors, the `taken`, it uses."""
+        names = [*(tensor.op.name for tensor in taken), *(op.name for op in node.waits_for)]
+        return [self.owner[name] for name in names if name in self.owner]
+
+    def _conditions(self, node: FlatNode) -> Conditions:
+        if is_merge(node):
+            merged = [self.conditions_of(tensor) for tensor in self.live_inputs(node)]
+            joined = _predicate_of_merge(*merged)
+            both = frozenset.intersection(*merged)
+            return frozenset(condition for condition in both if condition[0] != joined)
+        if node.inputs:
+            taken = [self.conditions_of(tensor) for tensor in node.inputs]
+        else:  # in a branch, this waits for the operation that marks the branch
+            taken = [self.conditions[other] for other in self._before(node, ())]
+        return frozenset[Condition]().union(*taken)
 
     def sources(self, node: FlatNode) -> list[FlatNode]:
         """Return the nodes that `node` needs."""
-        taken = self.live_inputs(node) if is_merge(node) else node.inputs
-        names = [tensor.op.name for tensor in taken]
-        names += [op.name for op in node.waits_for]
-        return [self.owner[name] for name in names if name in self.owner]
+        return self._before(node, self.live_inputs(node) if is_merge(node) else node.inputs)
 
     def live_inputs(self, merge: FlatNode) -> list[Tensor]:
         """Return the inputs of `merge` that have a value in some run.
@@ -110,20 +120,15 @@ class Level:
 
     def has_effects(self, node: FlatNode) -> bool:
         """Return whether `node`, or a node in the branches that it joins, has effects."""
-        if is_merge(node):  # nodes in inner branches are in outer ones as well
-            return any(inner.has_effects for inner in self._inside(node))
-        return node.has_effects
+        if not is_merge(node):
+            return node.has_effects
+        around = self.conditions[node]
 
-    def _inside(self, merge: FlatNode) -> list[FlatNode]:
-        around = self.conditions[merge]
-        inside: dict[FlatNode, None] = {}
-        unread = self.sources(merge)
-        while unread:
-            node = unread.pop()
-            if node not in inside and around < self.conditions[node]:
-                inside[node] = None
-                unread += self.sources(node)
-        return list(inside)
+        # Nodes in inner branches are in outer ones as well.
+        def inside(user: FlatNode) -> list[FlatNode]:
+            return [source for source in self.sources(user) if around < self.conditions[source]]
+
+        return any(inner.has_effects for inner in reachable(inside(node), inside))
 
     def roots(self) -> list[FlatNode]:
         """Return the nodes that TensorFlow's passes keep though nothing uses their results.
@@ -143,13 +148,16 @@ class Level:
         """Return the predicate of the conditional whose result `node` is."""
         if not is_merge(node):
             return None
-        return _predicate_of_merge(
-            *(self.conditions_of(tensor) for tensor in self.live_inputs(node))
-        )
+        return _predicate_of_merge(*map(self.conditions_of, self.live_inputs(node)))
 
     def conditions_of(self, tensor: Tensor) -> Conditions:
         """Return the predicates under which `tensor` has a value."""
-        return _conditions_of_tensor(tensor, self.conditions, self.owner)
+        if tensor.op.name not in self.owner:
+            return frozenset()
+        around = self.conditions[self.owner[tensor.op.name]]
+        if tensor.op.type == "Switch" and not is_loop_end(tensor.op):
+            return around | {(predicate_of(tensor.op), tensor.value_index)}
+        return around
 
 
 def predicate_of(switch: Operation) -> str:
@@ -173,10 +181,8 @@ def is_loop_end(op: Operation) -> bool:
 
 def loops_around(op: Operation) -> Iterator[Any]:
     """Return the loops around `op`, innermost first."""
-    context = graphs.context_of(op)
-    for outer in graphs.contexts_outwards(context):
-        if outer.IsWhileContext():
-            yield outer
+    around = graphs.contexts_outwards(graphs.context_of(op))
+    return (context for context in around if context.IsWhileContext())
 
 
 def _nodes(ops: Sequence[Operation], context: Any) -> Iterator[FlatNode]:
@@ -193,32 +199,6 @@ def _nodes(ops: Sequence[Operation], context: Any) -> Iterator[FlatNode]:
         yield FlatNode(tuple(own), None if isinstance(key, str) else key)
 
 
-def _conditions(
-    nodes: Iterable[FlatNode], owner: Mapping[str, FlatNode]
-) -> dict[FlatNode, Conditions]:
-    conditions: dict[FlatNode, Conditions] = {}
-
-    def before(node: FlatNode) -> list[FlatNode]:
-        names = [*(tensor.op.name for tensor in node.inputs), *(op.name for op in node.waits_for)]
-        return [owner[name] for name in names if name in owner]
-
-    for node in topological_sort(nodes, before):
-        if node.inputs:
-            taken = [_conditions_of_tensor(tensor, conditions, owner) for tensor in node.inputs]
-        else:  # in a branch, this waits for the operation that marks the branch
-            taken = [conditions[owner[op.name]] for op in node.waits_for if op.name in owner]
-        if is_merge(node):
-            merged = [_conditions_of_tensor(tensor, conditions, owner) for tensor in node.op.inputs]
-            taken = [branch for branch in merged if not is_dead(branch)] or merged
-            joined = _predicate_of_merge(*taken)
-            conditions[node] = frozenset(
-                condition for condition in frozenset.intersection(*taken) if condition[0] != joined
-            )
-        else:
-            conditions[node] = frozenset[Condition]().union(*taken)
-    return conditions
-
-
 def is_dead(conditions: Conditions) -> bool:
     """Return whether they never hold together: they need both values of a predicate."""
     return any((name, 1 - value) in conditions for name, value in conditions)
@@ -227,17 +207,6 @@ def is_dead(conditions: Conditions) -> bool:
 def is_merge(node: FlatNode) -> bool:
     """Return whether `node` is the Merge of a conditional."""
     return node.loop is None and node.op.type == "Merge"
-
-
-def _conditions_of_tensor(
-    tensor: Tensor, conditions: Mapping[FlatNode, Conditions], owner: Mapping[str, FlatNode]
-) -> Conditions:
-    if tensor.op.name not in owner:
-        return frozenset()
-    around = conditions[owner[tensor.op.name]]
-    if tensor.op.type == "Switch" and not is_loop_end(tensor.op):
-        return around | {(predicate_of(tensor.op), tensor.value_index)}
-    return around
 
 
 def _predicate_of_merge(*taken: Conditions) -> str | None:
@@ -252,10 +221,13 @@ def reached_operations(
     ops: Sequence[Operation], outputs: Iterable[Operation]
 ) -> tuple[Operation, ...]:
     """Return the operations of a whole computation's `ops` that TensorFlow runs for `outputs`."""
-    level = Level.of(ops, None)
     plumbing = _plumbing(ops)
     inside = {op.name for op in ops}
-    unread = [*outputs, *(op for node in level.roots() for op in _first_operations(node, plumbing))]
+    roots = [
+        op
+        for node in Level(ops, None).roots()
+        for op in (node.ops if node.loop is None else plumbing[node.loop])
+    ]
 
     def needs(op: Operation) -> Iterator[Operation]:
         if op.name in inside:
@@ -263,14 +235,8 @@ def reached_operations(
             for loop in loops_around(op):
                 yield from plumbing[loop]
 
-    reached = {op.name for op in reachable(unread, needs, attrgetter("name"))}
+    reached = {op.name for op in reachable([*outputs, *roots], needs, attrgetter("name"))}
     return tuple(op for op in ops if op.name in reached)
-
-
-def _first_operations(
-    node: FlatNode, plumbing: Mapping[Any, Sequence[Operation]]
-) -> Iterable[Operation]:
-    return node.ops if node.loop is None else plumbing[node.loop]
 
 
 def _plumbing(ops: Iterable[Operation]) -> dict[Any, list[Operation]]:

@@ -37,8 +37,6 @@ from tpulint.runtime.extract.region import (
     Operation,
     Region,
     Tensor,
-    graph_nodes,
-    in_program_order,
     needed_operations,
     topological_sort,
 )
@@ -284,53 +282,34 @@ def _merge_results(merge: Operation, taken: tuple[Tensor, Tensor]) -> Iterator[B
         yield BranchResult(number.name, (first, 1 - first))
 
 
-@dataclass(frozen=True, eq=False)
 class Loop:
     """The operations of a loop, apart: loop variables in order, the test, the body."""
 
-    context: Any
-    constants: list[Operation]
-    merges: list[Operation]
-    switches: list[Operation]
-    entering: list[Tensor]
-    """The results of the Enter operations for the loop variables."""
-    next_values: list[Tensor]
-    awaited: list[Operation]
-    """The operations that an iteration waits for without using their results."""
-    name: str
-    """The name that TensorFlow gives its rebuilt loop (functionalize_while.cc)."""
-    predicate: Tensor
-    test: list[Operation]
-    body: list[Operation]
-
-    @staticmethod
-    def of(ops: Sequence[Operation], context: Any) -> Loop:
-        """Return the parts of the loop `context`, whose operations are all in `ops`."""
+    def __init__(self, ops: Sequence[Operation], context: Any) -> None:
+        """Take the loop `context` apart, whose operations are all in `ops`."""
         own = [op for op in ops if graphs.context_of(op) is context]
-        merges = [op for op in own if is_variable(op)]
-        (loop_cond,) = [op for op in own if op.type == "LoopCond"]
-        switches = [
+        self.constants = [op for op in own if op.type == "Enter" and op.get_attr("is_constant")]
+        self.merges = [op for op in own if is_variable(op)]
+        self.switches = [
             next(user for user in merge.outputs[0].consumers() if is_loop_end(user))
-            for merge in merges
+            for merge in self.merges
         ]
-        turns = [merge.inputs[1].op for merge in merges]
+        self.entering = [merge.inputs[0] for merge in self.merges]
+        """The results of the Enter operations for the loop variables."""
+        turns = [merge.inputs[1].op for merge in self.merges]
+        self.next_values = [turn.inputs[0] for turn in turns]
+        (loop_cond,) = [op for op in own if op.type == "LoopCond"]
+        self.name = loop_cond.name
+        """The name that TensorFlow gives its rebuilt loop (functionalize_while.cc)."""
+        self.predicate = loop_cond.inputs[0]
         plumbing = {op.name for op in own if op.type in operations.PLUMBING - {"Switch", "Merge"}}
-        plumbing |= {op.name for op in (*merges, *switches)}
+        plumbing |= {op.name for op in (*self.merges, *self.switches)}
         inside = {op.name for op in ops} - plumbing
-        test = needed_operations([loop_cond.inputs[0].op], lambda op: op.name in inside)
-        return Loop(
-            context=context,
-            constants=[op for op in own if op.type == "Enter" and op.get_attr("is_constant")],
-            merges=merges,
-            switches=switches,
-            entering=[merge.inputs[0] for merge in merges],
-            next_values=[turn.inputs[0] for turn in turns],
-            awaited=[op for turn in turns for op in turn.control_inputs if op.name in inside],
-            name=loop_cond.name,
-            predicate=loop_cond.inputs[0],
-            test=[op for op in ops if op.name in test],
-            body=[op for op in ops if op.name not in test and op.name not in plumbing],
-        )
+        self.awaited = [op for turn in turns for op in turn.control_inputs if op.name in inside]
+        """The operations that an iteration waits for without using their results."""
+        test = needed_operations([self.predicate.op], lambda op: op.name in inside)
+        self.test = [op for op in ops if op.name in test]
+        self.body = [op for op in ops if op.name in inside - test.keys()]
 
     @property
     def exits(self) -> list[Operation | None]:
@@ -356,7 +335,7 @@ def functionalize(region: Region) -> tuple[Region, list[UnorderedAccesses]]:
     graph._add_control_dependencies = False
     with graph.as_default(), graphs.control_flow_v2():
         parameters_by_name = {name: _parameter(tensors[name]) for name in region.inputs}
-        level = Level.of(region.ops, None)
+        level = Level(region.ops, None)
         built = _LevelBuilder(region, level, dict(parameters_by_name), {}, [])
         built.build([*level.roots(), *_owners(level, region.outputs)], region.outputs)
         outputs = tuple(built.tensors[out.name] for out in region.outputs)
@@ -367,14 +346,7 @@ def functionalize(region: Region) -> tuple[Region, list[UnorderedAccesses]]:
     for tensor in parameters_by_name.values():
         del own[tensor.op.name]
     names = {tensor.name: name for name, tensor in parameters_by_name.items()}
-    rebuilt = Region(
-        graph=graph,
-        ops=in_program_order(graph, own),
-        inputs=tuple(names),
-        outputs=outputs,
-        nodes=graph_nodes(graph),
-    )
-    return rebuilt, built.unordered
+    return Region.of(graph, own, names, outputs), built.unordered
 
 
 def _parameter(tensor: Tensor) -> Tensor:
@@ -435,7 +407,8 @@ class _LevelBuilder:
                 self.tensors.update({output.name: value for output in outputs})
                 self.done[op.name] = [value.op]
                 if op.type == "Merge" and op.outputs[1].consumers():
-                    self.tensors[op.outputs[1].name] = tf.constant(_input_number(op, live))
+                    number = [tensor.name for tensor in op.inputs].index(live.name)
+                    self.tensors[op.outputs[1].name] = tf.constant(number)
             else:
                 copied.append(op)
         self._copy(copied)
@@ -497,12 +470,12 @@ class _LevelBuilder:
         self.done.update({name: [_producing_operation(ran)] for name in conditional.finished})
 
     def _build_loop(self, node: FlatNode) -> None:
-        loop = Loop.of(node.ops, node.loop)
+        loop = Loop(node.ops, node.loop)
         outer = dict(self.tensors)
         outer |= {op.outputs[0].name: self.tensors[op.inputs[0].name] for op in loop.constants}
 
         def part(ops: Sequence[Operation], variables: Sequence[Tensor]) -> _LevelBuilder:
-            level = Level.of(ops, loop.context)
+            level = Level(ops, node.loop)
             here = _LevelBuilder(self.region, level, dict(outer), {}, self.unordered)
             for merge, switch, variable in zip(loop.merges, loop.switches, variables, strict=True):
                 variable.set_shape(merge.outputs[0].shape)
@@ -545,11 +518,6 @@ class _LevelBuilder:
         loop_operation = _producing_operation(results[0])
         self.done.update({name: [loop_operation] for name in node.names})
         self.added |= {counter.op.name for counter in loop_operation.inputs[:2]}
-
-
-def _input_number(merge: Operation, live: Tensor) -> int:
-    """Return the number of the input of `merge` that is `live`."""
-    return next(number for number, tensor in enumerate(merge.inputs) if tensor.name == live.name)
 
 
 def _producing_operation(result: Tensor) -> Operation:

@@ -8,13 +8,14 @@ operation gives another stays on the host.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable
 from functools import lru_cache
+from operator import attrgetter
 from typing import Any
 
 import tensorflow as tf
 
-from tpulint.ordering import COLLECTIVES, FEEDS, ONLY_OF_TPUS
+from tpulint.ordering import COLLECTIVES, FEEDS, ONLY_OF_TPUS, reachable
 from tpulint.runtime.errors import HostPythonError, UnsupportedOpError
 from tpulint.runtime.extract.bodies import (
     ARRAY_USERS,
@@ -26,6 +27,7 @@ from tpulint.runtime.extract.bodies import (
     handles_taken_inside,
     is_call,
     is_marked,
+    with_bodies,
 )
 from tpulint.runtime.extract.region import (
     NEVER_ON_DEVICE,
@@ -47,18 +49,11 @@ def refused_array_use(region: Region, op: Operation) -> UnsupportedOpError | Non
         return UnsupportedOpError(message, place=operation_location(op), rule="TPU503")
     if op.type in IF | CASE and STACK in handles_taken_inside(region, op).values():
         # if_op.cc. Such is the gradient of a conditional in a loop, or of a loop in one.
-        user = next(_operations_on_stacks(region, op))
+        inside = (inner for _, inner in with_bodies(region, [op]))
+        user = next(inner for inner in inside if ARRAY_USERS.get(inner.type) == STACK)
         message = f"Uninitialized arguments: Stack, operation {user.name} of type {user.type}"
         return UnsupportedOpError(message, place=operation_location(user))
     return None
-
-
-def _operations_on_stacks(region: Region, op: Operation) -> Iterator[Operation]:
-    for body in bodies(region, op):
-        for inner in body.ops:
-            if ARRAY_USERS.get(inner.type) == STACK:
-                yield inner
-            yield from _operations_on_stacks(body, inner)
 
 
 _XLA = "XLA_CPU_JIT"
@@ -74,26 +69,13 @@ def unsupported_operation(region: Region, ops: Iterable[Operation]) -> Unsupport
 
     As TensorFlow does, look for an absent kernel first: a lookup table is reported, not its key.
     """
-    ops = tuple(ops)
+    inside = tuple(with_bodies(region, ops))
     faults = (
-        _first_fault(region, ops, fault)
-        for fault in (_kernel_fault, _dtype_fault, refused_array_use)
+        fault_of(around, op)
+        for fault_of in (_kernel_fault, _dtype_fault, refused_array_use)
+        for around, op in inside
     )
     return next(filter(None, faults), None)
-
-
-def _first_fault(
-    region: Region,
-    ops: Iterable[Operation],
-    fault_of: Callable[[Region, Operation], UnsupportedOpError | None],
-) -> UnsupportedOpError | None:
-    """Return the first fault of `ops` or of an operation in their bodies, bodies first."""
-    for op in ops:
-        inside = (_first_fault(body, body.ops, fault_of) for body in bodies(region, op))
-        fault = next(filter(None, inside), None) or fault_of(region, op)
-        if fault:
-            return fault
-    return None
 
 
 def _kernel_fault(region: Region, op: Operation) -> UnsupportedOpError | None:
@@ -101,14 +83,23 @@ def _kernel_fault(region: Region, op: Operation) -> UnsupportedOpError | None:
     is_of_refused_input = op.type == "XlaSetDynamicDimensionSize" and _absent_dtype(op)
     if is_call(op) or is_of_refused_input or has_kernel(region.nodes[op.name]):
         return None
-    return _fault(op, f"No registered '{op.type}' OpKernel for XLA_TPU_JIT devices", "TPU501")
+    message = (
+        "Detected unsupported operations when trying to compile graph on XLA_TPU_JIT: "
+        f"{op.type} (No registered '{op.type}' OpKernel for XLA_TPU_JIT devices compatible with "
+        f"node {{{{node {op.name}}}}})"
+    )
+    return UnsupportedOpError(message, place=operation_location(op), rule="TPU501")
 
 
 def _dtype_fault(_: Region, op: Operation) -> UnsupportedOpError | None:
     dtype = _absent_dtype(op)
-    if dtype is None or op.type == "Assert" or _feeds_assert(op):
+    # A constant for assertions only is dropped with them: they do nothing on a device.
+    users = [user for tensor in op.outputs for user in tensor.consumers()]
+    feeds_assert = op.type == "Const" and all(user.type == "Assert" for user in users)
+    if dtype is None or op.type == "Assert" or feeds_assert:
         return None
-    return _fault(op, f"Unsupported data type for TPU: {dtype}", "TPU504")
+    message = f"Unsupported data type for TPU: {dtype}, operation {op.name} of type {op.type}"
+    return UnsupportedOpError(message, place=operation_location(op), rule="TPU504")
 
 
 # dataset_ops.py, `_resource_resolver`: the operations whose datasets it searches for variables.
@@ -133,18 +124,15 @@ def refuse_endless_tracing(ops: Iterable[Operation]) -> None:
 
 def _gives_replicated_handle(op: Operation) -> bool:
     """Return whether `op` or a dataset that leads to it captures a handle that replicas share."""
-    unread, seen = [op], set[str]()
-    while unread:
-        current = unread.pop()
-        if current.name in seen:
-            continue
-        seen.add(current.name)
-        for tensor in current.inputs:
-            if tensor.dtype == tf.resource and tensor.op.type == "TPUReplicatedInput":
-                return True
-            if _is_variant(tensor):
-                unread.append(tensor.op)
-    return False
+
+    def datasets(user: Operation) -> list[Operation]:
+        return [tensor.op for tensor in user.inputs if _is_variant(tensor)]
+
+    return any(
+        tensor.dtype == tf.resource and tensor.op.type == "TPUReplicatedInput"
+        for dataset in reachable([op], datasets, attrgetter("name"))
+        for tensor in dataset.inputs
+    )
 
 
 def needs_the_host(region: Region, op: Operation) -> bool:
@@ -172,9 +160,8 @@ def has_kernel(node: NodeDef, device: str = _XLA) -> bool:
 def can_run_on_cpu(region: Region, ops: Iterable[Operation]) -> bool:
     """Return whether TensorFlow has kernels for `ops` and for all in their bodies on a CPU."""
     return all(
-        (is_call(op) or has_kernel(region.nodes[op.name], "CPU"))
-        and all(can_run_on_cpu(body, body.ops) for body in bodies(region, op))
-        for op in ops
+        is_call(op) or has_kernel(around.nodes[op.name], "CPU")
+        for around, op in with_bodies(region, ops)
     )
 
 
@@ -199,27 +186,8 @@ def _kernels(device: str) -> dict[str, list[list[tuple[str, frozenset[int]]]]]:
 
 
 def _absent_dtype(op: Operation) -> str | None:
-    for tensor in (*op.inputs, *op.outputs):
-        if tensor.dtype.base_dtype in NEVER_ON_DEVICE:
-            name: str = tensor.dtype.base_dtype.name
-            return name
-    return None
-
-
-def _feeds_assert(op: Operation) -> bool:
-    """Return whether `op` is a constant for assertions only, which do nothing on a device."""
-    users = [user for tensor in op.outputs for user in tensor.consumers()]
-    return op.type == "Const" and all(user.type == "Assert" for user in users)
-
-
-def _fault(op: Operation, message: str, rule: str) -> UnsupportedOpError:
-    text = (
-        "Detected unsupported operations when trying to compile graph on XLA_TPU_JIT: "
-        f"{op.type} ({message} compatible with node {{{{node {op.name}}}}})"
-        if rule == "TPU501"
-        else f"{message}, operation {op.name} of type {op.type}"
-    )
-    return UnsupportedOpError(text, place=operation_location(op), rule=rule)
+    dtypes = (tensor.dtype.base_dtype for tensor in (*op.inputs, *op.outputs))
+    return next((dtype.name for dtype in dtypes if dtype in NEVER_ON_DEVICE), None)
 
 
 _NEVER_ON_HOST = COLLECTIVES | FEEDS | {"Const"}
@@ -238,48 +206,37 @@ def _collect_automatic(region: Region, clusters: AutomaticClusters, seen: set[in
     if id(region.graph) in seen:
         return id(region.graph) in clusters.graphs
     seen.add(id(region.graph))
-    wanted: dict[str, Operation] = {}
+    alone: list[Operation] = []
     holds_some = False
     for op in region.ops:
         if op.type in _NEVER_ON_HOST or region.cluster_of(op) is not None:
             continue
-        if _goes_to_the_host(region, op):
-            wanted[op.name] = op
+        # Calls, which are inlined, and marked bodies do not go to the host.
+        if not is_call(op) and not is_marked(region, op) and needs_the_host(region, op):
+            alone.append(op)
         else:
             inside = [_collect_automatic(body, clusters, seen) for body in bodies(region, op)]
             holds_some = holds_some or any(inside)
-    _add_variants(region, wanted)
+    wanted = _with_variants(region, alone)
     _name_clusters(region, wanted, clusters)
     if wanted or holds_some:
         clusters.graphs.add(id(region.graph))
     return bool(wanted) or holds_some
 
 
-def _goes_to_the_host(region: Region, op: Operation) -> bool:
-    """Return whether `op` goes to the host; calls, which are inlined, and marked bodies do not."""
-    return not is_call(op) and not is_marked(region, op) and needs_the_host(region, op)
-
-
-def _add_variants(region: Region, wanted: dict[str, Operation]) -> None:
-    """Add the operations that share a variant (list, dataset) with a host one: none crosses."""
-    unread = list(wanted.values())
+def _with_variants(region: Region, wanted: Iterable[Operation]) -> dict[str, Operation]:
+    """Return `wanted`, and what shares a variant (list, dataset) with them: none crosses."""
     users: dict[str, list[Operation]] = {}
     for op in region.ops:
-        for tensor in op.inputs:
+        for tensor in filter(_is_variant, op.inputs):
             users.setdefault(tensor.name, []).append(op)
-    while unread:
-        op = unread.pop()
-        others = [tensor.op for tensor in op.inputs if _is_variant(tensor)]
-        others += [
-            user
-            for tensor in op.outputs
-            if _is_variant(tensor)
-            for user in users.get(tensor.name, ())
-        ]
-        for other in others:
-            if other.name in region.names and other.name not in wanted:
-                wanted[other.name] = other
-                unread.append(other)
+
+    def others(op: Operation) -> list[Operation]:
+        near = [tensor.op for tensor in op.inputs if _is_variant(tensor)]
+        near += [user for tensor in op.outputs for user in users.get(tensor.name, ())]
+        return [other for other in near if other.name in region.names]
+
+    return {op.name: op for op in reachable(wanted, others, attrgetter("name"))}
 
 
 def _is_variant(tensor: object) -> bool:
@@ -298,17 +255,12 @@ def _name_clusters(
 
 
 def _connected(start: Operation, wanted: dict[str, Operation]) -> Iterable[Operation]:
-    together = {start.name: start}
-    unread = [start]
-    while unread:
-        op = unread.pop()
-        neighbors = [tensor.op for tensor in op.inputs]
-        neighbors += [user for tensor in op.outputs for user in tensor.consumers()]
-        for other in neighbors:
-            if other.name in wanted and other.name not in together:
-                together[other.name] = other
-                unread.append(other)
-    return together.values()
+    def neighbors(op: Operation) -> list[Operation]:
+        near = [tensor.op for tensor in op.inputs]
+        near += [user for tensor in op.outputs for user in tensor.consumers()]
+        return [other for other in near if other.name in wanted]
+
+    return reachable([start], neighbors, attrgetter("name"))
 
 
 def unreachable_python_function(region: Region, ops: Iterable[Operation]) -> HostPythonError | None:
@@ -319,7 +271,8 @@ def unreachable_python_function(region: Region, ops: Iterable[Operation]) -> Hos
     """
     if devices.remote_host_of_core(0) is None:
         return None
-    op = _python_function(region, ops)
+    inside = (op for _, op in with_bodies(region, ops))
+    op = next((op for op in inside if op.type in operations.PYTHON_FUNCTIONS), None)
     if op is None:
         return None
     job = devices.job_of_cores()
@@ -328,15 +281,3 @@ def unreachable_python_function(region: Region, ops: Iterable[Operation]) -> Hos
         "there, and the Python function is in the process of the program",
         place=operation_location(op),
     )
-
-
-def _python_function(region: Region, ops: Iterable[Operation]) -> Operation | None:
-    """Return the first of `ops`, or of what is in their bodies, that calls Python."""
-    for op in ops:
-        if op.type in operations.PYTHON_FUNCTIONS:
-            return op
-        for body in bodies(region, op):
-            inner = _python_function(body, body.ops)
-            if inner is not None:
-                return inner
-    return None

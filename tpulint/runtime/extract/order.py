@@ -22,14 +22,7 @@ from itertools import combinations
 from tpulint.ordering import COLLECTIVES
 from tpulint.runtime.extract.bodies import bodies, is_call, is_resource, resources_of, writes
 from tpulint.runtime.extract.kernels import needs_the_host
-from tpulint.runtime.extract.region import (
-    Graph,
-    Operation,
-    Region,
-    Tensor,
-    graph_nodes,
-    in_program_order,
-)
+from tpulint.runtime.extract.region import Graph, Operation, Region, Tensor
 from tpulint.runtime.extract.segments import Side, side_of
 
 
@@ -145,7 +138,7 @@ def order_accesses(
     """
     made_by = {tensor.op.name for tensor in inputs}
     ops = {op.name: op for op in graph.get_operations() if op.name not in made_by}
-    region = Region(graph, in_program_order(graph, ops), tuple(arguments), (), graph_nodes(graph))
+    region = Region.of(graph, ops, arguments)
     before = {name: set(needed) for name, needed in region.needs.items()}
     compiled = compiled_order(region, before, arguments, added)
     on_device = [

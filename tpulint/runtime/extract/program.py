@@ -9,8 +9,9 @@ import numpy as np
 import tensorflow as tf
 
 from tpulint.ordering import FEEDS
-from tpulint.runtime.extract.bodies import bodies
+from tpulint.runtime.extract.bodies import with_bodies
 from tpulint.runtime.extract.constants import DeviceConstant, captured_constants
+from tpulint.runtime.extract.copying import inputs_of
 from tpulint.runtime.extract.flat import is_flat, reached_operations
 from tpulint.runtime.extract.functionalize import functionalize
 from tpulint.runtime.extract.kernels import find_automatic_clusters, refuse_endless_tracing
@@ -34,11 +35,7 @@ _CORES_PER_HOST = 8
 
 def find_feeds(region: Region) -> frozenset[Operation]:
     """Return the infeed and outfeed operations of `region` and of the bodies in it."""
-    feeds = {op for op in region.ops if op.type in FEEDS}
-    for op in region.ops:
-        for body in bodies(region, op):
-            feeds |= find_feeds(body)
-    return frozenset(feeds)
+    return frozenset(op for _, op in with_bodies(region, region.ops) if op.type in FEEDS)
 
 
 def core_number(task: int, ordinal: int) -> int:
@@ -71,12 +68,11 @@ def cores_of_replicas(marked: Marked, logical_core: int) -> tuple[int, ...]:
 def replica_names(marked: Marked) -> tuple[str, ...]:
     """Return the name of each replica: "replica 2", or "replica 2 (/job:worker/.../task:1)"."""
     cores = cores_of_replicas(marked, logical_core=0)
-    return tuple(f"replica {replica}{_host_of(core)}" for replica, core in enumerate(cores))
-
-
-def _host_of(core: int) -> str:
-    host = devices.remote_host_of_core(core)
-    return f" ({host})" if host else ""
+    hosts = map(devices.remote_host_of_core, cores)
+    return tuple(
+        f"replica {replica} ({host})" if host else f"replica {replica}"
+        for replica, host in enumerate(hosts)
+    )
 
 
 _NOT_RUN = frozenset({"TPUReplicateMetadata", "TPUCompilationResult", "TPUReplicatedOutput"})
@@ -162,11 +158,10 @@ def _marked_region(marked: Marked) -> tuple[Region, dict[str, Tensor]]:
 
     ops = _operations(marked, inside)
     own = {op.name for op in ops}
-    from_outside = {
-        tensor.name: tensor for op in ops for tensor in op.inputs if tensor.op.name not in own
-    }
     # A computation may return what it is given.
-    from_outside |= {out.name: out for out in marked.outputs if out.op.name not in own}
+    from_outside = inputs_of(ops) | {
+        out.name: out for out in marked.outputs if out.op.name not in own
+    }
     return Region(marked.graph, ops, tuple(from_outside), marked.outputs, nodes), from_outside
 
 

@@ -15,10 +15,12 @@ from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from operator import attrgetter
 from typing import Any, TypeVar
 
 import tensorflow as tf
 
+from tpulint.ordering import reachable
 from tpulint.runtime.mark.marked import OUTSIDE
 
 T = TypeVar("T", bound=Hashable)
@@ -120,6 +122,17 @@ class Region:
     part_needs: Mapping[str, frozenset[str]] | None = None
     """`needs`, where the region is a part of another one."""
 
+    @staticmethod
+    def of(
+        graph: Graph,
+        ops: Mapping[str, Operation],
+        inputs: Iterable[str],
+        outputs: Iterable[Tensor] = (),
+    ) -> Region:
+        """Return the region of `ops`, operations of `graph` by name."""
+        ordered = in_program_order(graph, ops)
+        return Region(graph, ordered, tuple(inputs), tuple(outputs), graph_nodes(graph))
+
     @cached_property
     def needs(self) -> Mapping[str, frozenset[str]]:
         """Return for each operation the names of those of the region that it needs."""
@@ -183,14 +196,12 @@ def needed_operations(
     roots: Iterable[Operation], inside: Callable[[Operation], bool]
 ) -> dict[str, Operation]:
     """Return `roots` and all that they need, by name, as far as `inside` holds."""
-    operations: dict[str, Operation] = {}
-    unread = [op for op in roots if inside(op)]
-    while unread:
-        op = unread.pop()
-        if op.name not in operations:
-            operations[op.name] = op
-            unread += [other for other in sources_of(op) if inside(other)]
-    return operations
+
+    def needs(op: Operation) -> Iterable[Operation]:
+        return filter(inside, sources_of(op))
+
+    needed = reachable(filter(inside, roots), needs, attrgetter("name"))
+    return {op.name: op for op in needed}
 
 
 def sources_of(op: Operation) -> list[Operation]:

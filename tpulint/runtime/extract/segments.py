@@ -25,7 +25,9 @@ from tpulint.runtime.extract.bodies import (
     body_of_function,
     crosses_to_the_host,
     is_call,
+    with_bodies,
 )
+from tpulint.runtime.extract.copying import inputs_of
 from tpulint.runtime.extract.kernels import needs_the_host
 from tpulint.runtime.extract.region import Operation, Region, Tensor
 from tpulint.runtime.tensorflow_internals import graphs
@@ -47,9 +49,10 @@ def _has_idle_host_operations(graph: Any) -> bool:
 
 
 def _runs_on_host(region: Region, op: Operation) -> bool:
-    if not is_call(op) and needs_the_host(region, op):
-        return True
-    return any(_runs_on_host(body, inner) for body in bodies(region, op) for inner in body.ops)
+    return any(
+        not is_call(inner) and needs_the_host(around, inner)
+        for around, inner in with_bodies(region, [op])
+    )
 
 
 class Side(enum.Enum):
@@ -175,12 +178,6 @@ def part_of_region(region: Region, belongs: Callable[[Operation], bool]) -> Regi
                 tensor.op.name for tensor in op.inputs if is_everywhere(tensor.op)
             )
     ops = tuple(op for op in region.ops if op.name in with_constants)
-    taken = {
-        tensor.name: tensor
-        for op in ops
-        for tensor in op.inputs
-        if tensor.op.name not in with_constants
-    }
     outputs = {
         tensor.name: tensor
         for op in ops
@@ -191,7 +188,7 @@ def part_of_region(region: Region, belongs: Callable[[Operation], bool]) -> Regi
     return replace(
         region,
         ops=ops,
-        inputs=tuple(taken),
+        inputs=tuple(inputs_of(ops)),
         outputs=tuple(outputs.values()),
         part_needs=_transitive_needs(region, ops),
     )
