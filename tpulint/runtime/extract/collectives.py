@@ -95,9 +95,10 @@ def agreements(region: Region, inputs: Agreements) -> Agreements:
         if op.type in AGREEMENTS:
             continue
         least = all3(agreed.get(tensor.name, Truth.MAYBE) for tensor in op.inputs)
+        may_differ = op.op_def.is_stateful or op.type in COLLECTIVES
         if op.type in INFEED_TAKES:
             least = Truth.NO
-        elif least is Truth.YES and not _is_computed_alike(region, op):
+        elif least is Truth.YES and (may_differ or side_of(region, op) is not Side.DEVICE):
             least = Truth.MAYBE
         for tensor in op.outputs:
             # Rounding may depend on more than the inputs.
@@ -116,15 +117,6 @@ def agreements_in_body(
     return dict(zip(body.inputs, handed_in, strict=True))
 
 
-def agreement_on_decision(region: Region, op: Operation, outer: Agreements) -> Truth:
-    """Return whether all replicas take one branch of `op`, or make as many rounds of it."""
-    if op.type in IF | CASE:
-        return outer.get(op.inputs[0].name, Truth.MAYBE)
-    condition = bodies(region, op)[0]
-    inside = agreements(condition, agreements_in_body(region, op, condition, outer))
-    return inside.get(condition.outputs[0].name, Truth.MAYBE)
-
-
 def _loop_agreements(body: Region, variables: list[Truth]) -> list[Truth]:
     """Return the agreements on a loop's variables, which a round may only make less."""
     while True:
@@ -138,9 +130,13 @@ def _loop_agreements(body: Region, variables: list[Truth]) -> list[Truth]:
         variables = carried
 
 
-def _is_computed_alike(region: Region, op: Operation) -> bool:
-    is_exchanged = op.type in COLLECTIVES
-    return not (op.op_def.is_stateful or is_exchanged) and side_of(region, op) is Side.DEVICE
+def agreement_on_decision(region: Region, op: Operation, outer: Agreements) -> Truth:
+    """Return whether all replicas take one branch of `op`, or make as many rounds of it."""
+    if op.type in IF | CASE:
+        return outer.get(op.inputs[0].name, Truth.MAYBE)
+    condition = bodies(region, op)[0]
+    inside = agreements(condition, agreements_in_body(region, op, condition, outer))
+    return inside.get(condition.outputs[0].name, Truth.MAYBE)
 
 
 @dataclass(frozen=True, eq=False)
@@ -257,18 +253,23 @@ _SEEDS = {
 
 def equal_draws(program: ReplicatedProgram) -> Iterator[Operation]:
     """Yield the stateless draws of random numbers that have the same seed on all replicas."""
-    if program.num_replicas > 1:
-        yield from _equal_draws(program.region, agreements_on_inputs(program))
-
-
-def _equal_draws(region: Region, inputs: Agreements) -> Iterator[Operation]:
-    agreed = agreements(region, inputs)
-    for op in region.ops:
+    if program.num_replicas == 1:
+        return
+    for _, op, agreed in _with_agreements(program.region, agreements_on_inputs(program)):
         seeds = [op.inputs[place].name for place in _SEEDS.get(op.type, ())]
         if seeds and all(agreed.get(name) is Truth.YES for name in seeds):
             yield op
+
+
+def _with_agreements(
+    region: Region, inputs: Agreements
+) -> Iterator[tuple[Region, Operation, Agreements]]:
+    """Yield the operations of `region`, each before those in its bodies, with what is agreed on."""
+    agreed = agreements(region, inputs)
+    for op in region.ops:
+        yield region, op, agreed
         for body in bodies(region, op):
-            yield from _equal_draws(body, agreements_in_body(region, op, body, agreed))
+            yield from _with_agreements(body, agreements_in_body(region, op, body, agreed))
 
 
 class CopyUses(NamedTuple):
@@ -286,15 +287,17 @@ class CopyUses(NamedTuple):
 
 def uses_of_copies(program: ReplicatedProgram) -> CopyUses:
     """Return what `program` does with the copies of its mirrored variables."""
-    agreed_by_graph: dict[Graph, dict[str, Truth]] = {}
-    _add_agreements(program.region, agreements_on_inputs(program), agreed_by_graph)
+    # A function that is called twice may get values that differ at one of the calls only.
+    differ: set[tuple[Graph, str]] = set()
+    for region, op, agreed in _with_agreements(program.region, agreements_on_inputs(program)):
+        names = (tensor.name for tensor in op.inputs)
+        differ.update((region.graph, name) for name in names if agreed.get(name) is Truth.NO)
     writes: dict[str, Operation] = {}
     for touch in touches(program.region):
         if touch.on_host or not touch.writes or touch.variable not in program.mirrored:
             continue
         values = [tensor for tensor in touch.op.inputs if not is_resource(tensor)]
-        of_graph = agreed_by_graph[touch.region.graph]
-        if any(of_graph.get(tensor.name) is Truth.NO for tensor in values):
+        if any((touch.region.graph, tensor.name) in differ for tensor in values):
             writes.setdefault(touch.variable, touch.op)
     bits = {variable: 1 << place for place, variable in enumerate(program.mirrored)}
     reads = _Reads()
@@ -367,19 +370,3 @@ class _Reads:
 
 def _union(bits: Iterable[int]) -> int:
     return functools.reduce(operator.or_, bits, 0)
-
-
-def _add_agreements(
-    region: Region, inputs: Agreements, agreed_by_graph: dict[Graph, dict[str, Truth]]
-) -> None:
-    """Add the least agreements on the tensors of `region`, by its graph, and of its bodies.
-
-    A function that is called twice may get values that differ at one of the calls only.
-    """
-    own = agreements(region, inputs)
-    least = agreed_by_graph.setdefault(region.graph, {})
-    for name, truth in own.items():
-        least[name] = all3([truth, least.get(name, Truth.YES)])
-    for op in region.ops:
-        for body in bodies(region, op):
-            _add_agreements(body, agreements_in_body(region, op, body, own), agreed_by_graph)

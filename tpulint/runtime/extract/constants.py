@@ -15,13 +15,14 @@ of them wrongly (`tf.cumsum`).
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any
 
 import tensorflow as tf
 
-from tpulint.ordering import COLLECTIVES, FEEDS, ONLY_OF_TPUS
+from tpulint.ordering import COLLECTIVES, FEEDS, ONLY_OF_TPUS, reachable
 from tpulint.runtime.extract.bodies import WHILE, arguments, bodies, holds_bodies, is_call
 from tpulint.runtime.extract.copying import copy_operations
 from tpulint.runtime.extract.kernels import has_kernel
@@ -44,13 +45,16 @@ def constant_value(tensor: Tensor) -> Any:
     # Read or drawn at each run, or each replica's own.
     if op.op_def.is_stateful or op.type == "TPUReplicatedInput":
         return None
-    inputs = [constant_value(argument) for argument in op.inputs]
+    inputs = [constant_value(tensor) for tensor in op.inputs]
     compute = getattr(tf.raw_ops, op.type, None)
-    if compute is None or any(argument is None for argument in inputs):
+    if compute is None or any(value is None for value in inputs):
         return None
+    arguments = dict(_named_arguments(op, inputs))
+    # It infers the other attributes from its arguments.
+    attributes = inspect.signature(compute).parameters.keys() - arguments.keys() - {"name"}
     # By TensorFlow itself: no second implementation of its operations.
     with graphs.eager_mode():
-        results = compute(**dict(_named_arguments(op, inputs)), **_attributes(op, compute))
+        results = compute(**arguments, **{name: op.get_attr(name) for name in attributes})
     return tf.nest.flatten(results)[tensor.value_index].numpy()
 
 
@@ -65,13 +69,6 @@ def _named_arguments(op: Operation, values: list[Any]) -> Iterator[tuple[str, An
             yield argument.name, values.pop(0)
             continue
         yield argument.name, [values.pop(0) for _ in range(count)]
-
-
-def _attributes(op: Operation, compute: Any) -> dict[str, Any]:
-    """Return the attributes that `compute` takes: it infers the others from its arguments."""
-    inputs = {argument.name for argument in op.op_def.input_arg}
-    names = inspect.signature(compute).parameters.keys() - inputs - {"name"}
-    return {name: op.get_attr(name) for name in names}
 
 
 # Elements of a tensor that is computed anew: shapes, axes and the like have few.
@@ -97,14 +94,6 @@ class ConstantScope:
 
 
 @dataclass(frozen=True, eq=False)
-class DeviceConstant:
-    """A constant, by the tensor of a region that has its value."""
-
-    scope: ConstantScope
-    tensor: Tensor
-
-
-@dataclass(frozen=True, eq=False)
 class _Computation:
     """The operations of one region that compute a constant, and what they take, by name."""
 
@@ -115,11 +104,20 @@ class _Computation:
     """The tensors of which only the shape is used."""
 
 
+@dataclass(frozen=True, eq=False)
+class DeviceConstant:
+    """A constant, by the tensor of a region that has its value."""
+
+    scope: ConstantScope
+    tensor: Tensor
+    computation: _Computation
+
+
 def device_constant(scope: ConstantScope, tensor: Tensor) -> DeviceConstant | None:
     """Return `tensor` of the region of `scope` as a constant, or None if it depends on data."""
-    return (
-        DeviceConstant(scope, tensor) if _is_small(tensor) and _computation(scope, tensor) else None
-    )
+    is_small = (tensor.shape.num_elements() or 0) <= _MAX_ELEMENTS
+    computation = _computation(scope, tensor) if is_small else None
+    return DeviceConstant(scope, tensor, computation) if computation else None
 
 
 def constant_arguments(
@@ -144,9 +142,8 @@ def captured_constants(captured: Mapping[str, Tensor]) -> dict[str, DeviceConsta
 
 def shaped_tensors(value: DeviceConstant) -> Iterator[tuple[ConstantScope, Tensor]]:
     """Yield the tensors whose shapes `value` is computed of."""
-    computation = _known_computation(value)
-    yield from computation.shaped.values()
-    for other in computation.others.values():
+    yield from value.computation.shaped.values()
+    for other in value.computation.others.values():
         yield from shaped_tensors(other)
 
 
@@ -155,7 +152,7 @@ def recompute(value: DeviceConstant, shaped: Callable[[ConstantScope, Tensor], T
 
     It is the device's.
     """
-    computation = _known_computation(value)
+    computation = value.computation
     taken = {name: recompute(other, shaped) for name, other in computation.others.items()}
     taken |= {name: tf.constant(*size) for name, size in computation.sizes.items()}
     taken |= {name: shaped(*source) for name, source in computation.shaped.items()}
@@ -165,12 +162,6 @@ def recompute(value: DeviceConstant, shaped: Callable[[ConstantScope, Tensor], T
     ops = list(computation.ops.values())
     copied = copy_operations(value.scope.region, ops, taken.__getitem__, {}, on_device=True)
     return copied.tensors[name]
-
-
-def _known_computation(value: DeviceConstant) -> _Computation:
-    computation = _computation(value.scope, value.tensor)
-    assert computation is not None
-    return computation
 
 
 def _computation(scope: ConstantScope, tensor: Tensor) -> _Computation | None:
@@ -215,12 +206,10 @@ def _add_shape(scope: ConstantScope, tensor: Tensor, computation: _Computation) 
 
 def _argument(scope: ConstantScope, tensor: Tensor) -> tuple[ConstantScope, Tensor]:
     """Return the argument of calls that `tensor` is, and its scope; else `tensor` itself."""
-    if scope.call is None:
-        return scope, tensor
-    around, handed_in = scope.call
-    return (
-        _argument(around, handed_in[tensor.name]) if tensor.name in handed_in else (scope, tensor)
-    )
+    while scope.call is not None and tensor.name in scope.call[1]:
+        scope, handed_in = scope.call
+        tensor = handed_in[tensor.name]
+    return scope, tensor
 
 
 def _static_size(op: Operation, shape: tf.TensorShape) -> Any:
@@ -273,10 +262,6 @@ def has_no_effect(region: Region, op: Operation) -> bool:
     return bool(op.type == "Const" or op.inputs) and has_kernel(region.nodes[op.name])
 
 
-def _is_small(tensor: Tensor) -> bool:
-    return (tensor.shape.num_elements() or 0) <= _MAX_ELEMENTS
-
-
 class _LazyNodes(dict[str, Any]):
     """The NodeDefs of a graph by name, read where they are needed."""
 
@@ -313,28 +298,25 @@ class SliceBound:
 def find_slice_bounds(region: Region, ops: Sequence[Operation]) -> Iterator[SliceBound]:
     """Yield the bounds of slices that are computed without effects from what `ops` take."""
     own = frozenset(op.name for op in ops)
+
+    def is_source(tensor: Tensor) -> bool:
+        return tensor.op.name not in own or tensor.op.type in SHAPE_OPERATIONS
+
+    def inputs(tensor: Tensor) -> Iterable[Tensor]:
+        return () if is_source(tensor) else tensor.op.inputs
+
     for op in ops:
         for index in _bound_inputs(region, op):
             bound = SliceBound(op, index)
-            if _trace_bound(region, own, bound):
+            for tensor in reachable([bound.tensor], inputs, attrgetter("name")):
+                if is_source(tensor):
+                    bound.sources[tensor.name] = tensor
+                elif has_no_effect(region, tensor.op):
+                    bound.ops[tensor.op.name] = tensor.op
+                else:  # it must not run twice; XLA then decides by the largest size
+                    break
+            else:
                 yield bound
-
-
-def _trace_bound(region: Region, own: frozenset[str], bound: SliceBound) -> bool:
-    """Add what computes `bound`, as far as it is `own`, and return whether that has no effect."""
-    unread = [bound.tensor]
-    while unread:
-        tensor = unread.pop()
-        op = tensor.op
-        if op.name not in own or op.type in SHAPE_OPERATIONS:
-            bound.sources[tensor.name] = tensor
-        # It must not run twice; XLA then decides by the largest size.
-        elif not has_no_effect(region, op):
-            return False
-        elif op.name not in bound.ops:
-            bound.ops[op.name] = op
-            unread += op.inputs
-    return True
 
 
 def _bound_inputs(region: Region, op: Operation) -> Sequence[int]:
@@ -346,10 +328,22 @@ def _bound_inputs(region: Region, op: Operation) -> Sequence[int]:
         return [] if op.inputs[2].op.type == "Const" else [1, 2]
     if op.type == "StridedSlice":
         return [1, 2] if _has_ranges(op) else []
-    if holds_bodies(op):
-        first = len(op.inputs) - len(arguments(op))
-        return [first + place for place in _bound_arguments(region, op)]
-    return []
+    if not holds_bodies(op):
+        return []
+    held = bodies(region, op)
+    places = {
+        body.inputs.index(name)
+        for body in held
+        for bound in find_slice_bounds(body, body.ops)
+        for name in bound.sources
+        if name in body.inputs
+    }
+    first = len(op.inputs) - len(arguments(op))
+    return [
+        first + place
+        for place in sorted(places)
+        if op.type not in WHILE or body_passes_on(held[1], place)
+    ]
 
 
 def _has_ranges(op: Operation) -> bool:
@@ -360,18 +354,3 @@ def _has_ranges(op: Operation) -> bool:
     without = single | whole | op.get_attr("ellipsis_mask")
     constant = all(bound.op.type == "Const" for bound in op.inputs[1:3])
     return not constant and (size is None or without & (2**size - 1) != 2**size - 1)
-
-
-def _bound_arguments(region: Region, op: Operation) -> list[int]:
-    """Return the places of the arguments of `op` that are bounds of slices in its bodies."""
-    held = bodies(region, op)
-    places = {
-        body.inputs.index(name)
-        for body in held
-        for bound in find_slice_bounds(body, body.ops)
-        for name in bound.sources
-        if name in body.inputs
-    }
-    return sorted(
-        place for place in places if op.type not in WHILE or body_passes_on(held[1], place)
-    )
