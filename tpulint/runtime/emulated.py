@@ -27,13 +27,7 @@ from tpulint.runtime.pods.hosts import (
 )
 from tpulint.runtime.pods.sessions import is_on_emulated_tpu
 from tpulint.runtime.replicate import split_compile_and_replicate
-from tpulint.runtime.tensorflow_internals.modules import (
-    eager_context,
-    session,
-    topology_pb2,
-    tpu_cluster_resolver,
-    tpu_strategy_util,
-)
+from tpulint.runtime.tensorflow_internals import modules
 from tpulint.runtime.tensorflow_internals.patching import (
     When,
     emulated_patch,
@@ -44,8 +38,8 @@ from tpulint.runtime.tensorflow_internals.patching import (
 from tpulint.runtime.tensorflow_internals.tracebacks import builder
 from tpulint.storage.session import serving
 
-_LogicalDevice = eager_context.LogicalDevice
-_PhysicalDevice = eager_context.PhysicalDevice
+_LogicalDevice = modules.eager_context.LogicalDevice
+_PhysicalDevice = modules.eager_context.PhysicalDevice
 _CALLED = "_tpulint_called"
 """The attribute of a resolver that holds the name that the program gives to the TPU."""
 _SOFT = "_tpulint_soft_placement"
@@ -97,20 +91,20 @@ def _list_devices(original: Callable[..., list[Any]], self: Any) -> list[Any]:
     listed = {device.name for device in devices}  # the hosts of a pod that are processes
     names = current_pod().devices if is_on_emulated_tpu(self) else []
     return devices + [
-        session._DeviceAttributes(name, name.split(":")[-2], 0, 0)
+        modules.session._DeviceAttributes(name, name.split(":")[-2], 0, 0)
         for name in names
         if name not in listed
     ]
 
 
-_soft_placement = eager_context.Context.soft_device_placement
+_soft_placement = modules.eager_context.Context.soft_device_placement
 """TensorFlow's own property."""
 
 
 @contextlib.contextmanager
 def soft_placement() -> Iterator[None]:
     """Place operations meant for devices that do not exist on the CPU in the context."""
-    context = eager_context.context()
+    context = modules.eager_context.context()
     before = context._soft_device_placement
     setattr(context, _SOFT, before)
     _soft_placement.fset(context, True)
@@ -152,7 +146,7 @@ def _initialize_resolver(
     # A TPU of one host is of this machine, whatever it is called, and a pod never is.
     del zone, project, args, kwargs
     pod = current_pod()
-    self._cloud_tpu_client = tpu_cluster_resolver._LocalCloudTpuClient()
+    self._cloud_tpu_client = modules.tpu_cluster_resolver._LocalCloudTpuClient()
     self._tpu = pod.name if pod.is_remote else "local"
     if pod.is_remote and not pod.is_connected:
         pod.job = job_name
@@ -187,7 +181,7 @@ def _is_on_cloud(_: Callable[[], bool]) -> bool:
 @contextlib.contextmanager
 def systems_forgotten() -> Iterator[None]:
     """Forget at the end the systems that were initialized in the context."""
-    systems = tpu_strategy_util._INITIALIZED_TPU_SYSTEMS
+    systems = modules.tpu_strategy_util._INITIALIZED_TPU_SYSTEMS
     before = dict(systems)
     try:
         yield
@@ -204,7 +198,7 @@ def _configure_system(
     current_state().initialize()
     system = emulator.current_part(System)
     coordinates = system.coordinates
-    topology = topology_pb2.TopologyProto(
+    topology = modules.topology_pb2.TopologyProto(
         mesh_shape=system.shape,
         num_tasks=system.num_hosts,
         num_tpu_devices_per_task=len(coordinates) // system.num_hosts,

@@ -29,12 +29,7 @@ from tpulint.runtime.extract.program import core_number, cores_of_this_host
 from tpulint.runtime.mark.context import enclosing_context
 from tpulint.runtime.schedule.locks import Wait
 from tpulint.runtime.source_location import user_location
-from tpulint.runtime.tensorflow_internals.graphs import (
-    current_device,
-    default_graph,
-    graphs_outwards,
-    without_device,
-)
+from tpulint.runtime.tensorflow_internals import graphs
 from tpulint.runtime.tensorflow_internals.modules import op_def_registry
 from tpulint.runtime.tensorflow_internals.operations import operations_of, runs_independently
 from tpulint.runtime.tensorflow_internals.patching import (
@@ -166,14 +161,14 @@ def _taken(handle: Tensor, what: str, dtypes: Sequence[Any], shapes: Sequence[An
 
 def _core(ordinal: int) -> int:
     """Return the core of an ordinal; -1 is that of the device scope, where TensorFlow places it."""
-    device = current_device()
+    device = graphs.current_device()
     if ordinal < 0:
         ordinal = (device.device_index or 0) if device.device_type == "TPU" else 0
     return core_number(device.task or 0, ordinal)
 
 
 def _on_this_host(name: str | None) -> Any:
-    return without_device(name or "feed")
+    return graphs.without_device(name or "feed")
 
 
 _FEEDS = "the host's end of infeed and outfeed reaches the replicas on this CPU"
@@ -251,7 +246,7 @@ def _refuse_earlier_feeds() -> None:
     Raises:
         RuntimeError: TensorFlow has made it, of a kind that no CPU runs.
     """
-    for graph in graphs_outwards(default_graph()):
+    for graph in graphs.graphs_outwards(graphs.default_graph()):
         for op in operations_of(graph):
             if op.type in _HANDLERS and not real_tpu():
                 raise RuntimeError(

@@ -8,17 +8,9 @@ from typing import Any
 
 import tensorflow as tf
 
+from tpulint.runtime import errors
 from tpulint.runtime.emulate import cores
 from tpulint.runtime.emulate.system import real_tpu
-from tpulint.runtime.errors import (
-    CalleeArityError,
-    ClusterCalledError,
-    ContextClearedWarning,
-    NestedClusterWarning,
-    OutsideCompilationNoOpWarning,
-    as_fault,
-    warn,
-)
 from tpulint.runtime.mark import clusters, context
 from tpulint.runtime.mark.context import enclosing_context
 from tpulint.runtime.mark.replicate import is_building
@@ -96,20 +88,20 @@ def _outside_compilation(
     in_function = isinstance(graphs.default_graph(), graphs.FuncGraph)
     if enclosing_context() is None:
         if is_building():
-            warn(ContextClearedWarning(_CLEARED))
+            errors.warn(errors.ContextClearedWarning(_CLEARED))
         else:
-            warn(OutsideCompilationNoOpWarning(_NO_CONTEXT))
+            errors.warn(errors.OutsideCompilationNoOpWarning(_NO_CONTEXT))
         return (
             build()
             if in_function or tf.executing_eagerly()
             else context.build_in_graph(build, is_map)
         )
     if tf.executing_eagerly():  # in init_scope, where a tf.function's graph is no longer built
-        warn(ContextClearedWarning(_CLEARED))
+        errors.warn(errors.ContextClearedWarning(_CLEARED))
     if not in_function:
         return context.build_in_graph(build, is_map)
     if clusters.is_function_cluster_open():
-        warn(NestedClusterWarning(_NESTED))
+        errors.warn(errors.NestedClusterWarning(_NESTED))
     return context.build_in_function(build, is_map)
 
 
@@ -135,9 +127,9 @@ def _called(computation: Callable[..., Any], args: tuple[Any, ...], kwargs: dict
         return computation(*args, **kwargs)
     except TypeError as error:
         if not callable(computation):
-            raise as_fault(ClusterCalledError, error) from None
+            raise errors.as_fault(errors.ClusterCalledError, error) from None
         if not _fits(computation, args, kwargs):
-            raise as_fault(CalleeArityError, error) from error
+            raise errors.as_fault(errors.CalleeArityError, error) from error
         raise
 
 

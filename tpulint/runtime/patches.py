@@ -13,15 +13,8 @@ from tpulint.runtime import feeds as _feeds  # noqa: F401
 
 # These are imported for the patches that they declare alone: nothing else leads to them.
 from tpulint.runtime.embedding import operations as _embedding_operations  # noqa: F401
+from tpulint.runtime.execute import raising
 from tpulint.runtime.execute.device_program import refused_segment
-from tpulint.runtime.execute.raising import (
-    as_tensorflow_error,
-    cause_of_cancelling,
-    fault_in,
-    note_raising_functions,
-    report_error,
-    undeclared_output_fault,
-)
 from tpulint.runtime.execute.waiting import run_watched
 from tpulint.runtime.pods.hosts import local_file_fault
 from tpulint.runtime.python_functions import intercept_user_functions
@@ -34,19 +27,21 @@ _OWN_ERRORS = "a failed step raises the runtime's own error, which names the rul
 
 def _local_file_error(message: str, kind: type[Exception]) -> Exception | None:
     fault = local_file_fault(message)
-    return fault and as_tensorflow_error(fault, kind)
+    return fault and raising.as_tensorflow_error(fault, kind)
 
 
 # A step on other hosts is cancelled by closing the connections to them.
-_cause_of_closing = functools.partial(cause_of_cancelling, replaces=errors_impl.UnavailableError)
-_OF_TOKENS = (fault_in, cause_of_cancelling, _cause_of_closing)
+_cause_of_closing = functools.partial(
+    raising.cause_of_cancelling, replaces=errors_impl.UnavailableError
+)
+_OF_TOKENS = (raising.fault_in, raising.cause_of_cancelling, _cause_of_closing)
 _FINDERS: dict[type[Exception], tuple[Callable[[str], Exception | None], ...]] = {
-    errors_impl.UnknownError: (fault_in,),
-    errors_impl.CancelledError: (cause_of_cancelling,),
+    errors_impl.UnknownError: (raising.fault_in,),
+    errors_impl.CancelledError: (raising.cause_of_cancelling,),
     errors_impl.UnavailableError: (_cause_of_closing,),
     errors_impl.InvalidArgumentError: (
         refused_segment,
-        undeclared_output_fault,
+        raising.undeclared_output_fault,
         functools.partial(_local_file_error, kind=errors_impl.InvalidArgumentError),
     ),
     errors_impl.UnimplementedError: (
@@ -71,7 +66,7 @@ def _make_error(_: Callable[..., Any], cls: type[Exception], *args: Any, **kwarg
             error = find(str(args[2]))
             if error is not None:
                 if find not in _OF_TOKENS:  # those were reported when they were raised
-                    report_error(error)
+                    raising.report_error(error)
                 return error
     return Exception.__new__(cls, *args)
 
@@ -81,4 +76,4 @@ def _make_error(_: Callable[..., Any], cls: type[Exception], *args: Any, **kwarg
     why="Python functions of graphs do not hold the last thread that TensorFlow has",
 )
 def _watch_python_functions(original: Callable[..., Any]) -> Callable[..., Any]:
-    return note_raising_functions(intercept_user_functions(run_watched, original))
+    return raising.note_raising_functions(intercept_user_functions(run_watched, original))

@@ -10,13 +10,8 @@ from typing import Any
 import tensorflow as tf
 
 from tpulint.runtime.pods.devices import on_coordinator
+from tpulint.runtime.tensorflow_internals import modules
 from tpulint.runtime.tensorflow_internals.graphs import FuncGraph, graphs_outwards, set_default
-from tpulint.runtime.tensorflow_internals.modules import (
-    eager_context,
-    gen_script_ops,
-    ops,
-    script_ops,
-)
 from tpulint.runtime.tensorflow_internals.tracebacks import frames_hidden
 
 Tensor = Any
@@ -36,7 +31,7 @@ def python_function(
     results: list[Tensor] = tf.numpy_function(
         function, list(arguments), list(dtypes), stateful=True
     )
-    *_, outermost = graphs_outwards(ops.get_default_graph())
+    *_, outermost = graphs_outwards(modules.ops.get_default_graph())
     _keep(outermost._py_funcs_used_in_graph.pop())
     return results
 
@@ -61,8 +56,8 @@ def own_operation(function: Callable[..., Any], arguments: Sequence[Tensor]) -> 
     """Return an operation, of no results, that calls an `OwnFunction` in this process."""
     own = OwnFunction(function)
     _keep(own)
-    token = script_ops._py_funcs.insert(own)
-    return gen_script_ops.py_func(input=list(arguments), token=token, Tout=[])
+    token = modules.script_ops._py_funcs.insert(own)
+    return modules.gen_script_ops.py_func(input=list(arguments), token=token, Tout=[])
 
 
 def _keep(function: Any) -> None:
@@ -70,13 +65,13 @@ def _keep(function: Any) -> None:
 
     With asynchronous execution that may be gone when it runs, so the outermost has to keep it.
     """
-    here, *around = graphs_outwards(ops.get_default_graph())
-    is_async = eager_context.context().is_async()
+    here, *around = graphs_outwards(modules.ops.get_default_graph())
+    is_async = modules.eager_context.context().is_async()
     graph = here if isinstance(here, FuncGraph) and not is_async else [here, *around][-1]
     set_default(graph, "_py_funcs_used_in_graph", []).append(function)
 
 
-class _EagerAround(script_ops.EagerFunc):  # type: ignore[misc]
+class _EagerAround(modules.script_ops.EagerFunc):  # type: ignore[misc]
     """An EagerFunc whose call, with the tape of its gradient, is within another function's."""
 
     _called: Callable[..., Any]
@@ -98,17 +93,17 @@ def wrap_python_function(
     None where the function no longer lives.
     """
     # The registry has weak references: a function goes with the graph that calls it.
-    registered = script_ops._py_funcs.get(token.decode())
+    registered = modules.script_ops._py_funcs.get(token.decode())
     if registered is None:
         return None
-    if isinstance(registered, script_ops.EagerFunc):
+    if isinstance(registered, modules.script_ops.EagerFunc):
         replaced = copy.copy(registered)
         replaced.__class__ = _EagerAround
         replaced._called = around(functools.partial(_called, registered, token))
     else:
         replaced = around(registered)
     _keep(replaced)
-    return bytes(script_ops._py_funcs.insert(replaced).encode())
+    return bytes(modules.script_ops._py_funcs.insert(replaced).encode())
 
 
 def intercept_user_functions(

@@ -13,16 +13,8 @@ from tpulint.runtime.emulate.calls import HostRead, current_launch, watch_reads
 from tpulint.runtime.emulated import emulated_tpu
 from tpulint.runtime.emulator import process_options
 from tpulint.runtime.errors import RuntimeFault, RuntimeFaultWarning, warnings_sent_to
-from tpulint.runtime.execute import raising, waiting
+from tpulint.runtime.execute import probes, raising, waiting
 from tpulint.runtime.execute.device_program import segments_sent_to
-from tpulint.runtime.execute.probes import (
-    SegmentRun,
-    Traced,
-    UnfinishedSegment,
-    unfinished,
-    watch_segments,
-    watch_starts,
-)
 from tpulint.runtime.execute.raising import faults_sent_to
 from tpulint.runtime.schedule.work import Recorded, StepWork, watch_programs, work_of
 from tpulint.runtime.tensorflow_internals import threads
@@ -67,7 +59,7 @@ class Build:
     step: int
     start: float
     end: float
-    traced: Traced | None
+    traced: probes.Traced | None
 
 
 @dataclass
@@ -165,7 +157,7 @@ class Watch:
             if self.waits is not None:
                 self.waits.begin() if lane is None else self.waits.start(lane)
 
-    def add(self, event: SegmentRun) -> None:
+    def add(self, event: probes.SegmentRun) -> None:
         """Add a segment that has run."""
         with self._lock:
             if self.waits is not None:
@@ -233,9 +225,9 @@ class Watch:
             if len(self.errors) < MOST_ERRORS:
                 self.errors.setdefault((type(error).__name__, place or str(error)), error)
 
-    def unfinished(self) -> list[UnfinishedSegment]:
+    def unfinished(self) -> list[probes.UnfinishedSegment]:
         """Return the host clusters that had not ended when their step failed."""
-        return unfinished()
+        return probes.unfinished()
 
     def stop(self, thread: int) -> None:
         """End the steps that run now, and those of the sessions that the Python thread runs.
@@ -286,8 +278,8 @@ def running(
     ):
         watch = Watch(cancel, StorageWaits(storage) if storage else None)
         with (
-            watch_segments(watch.add, merged=True),
-            watch_starts(watch.start),
+            probes.watch_segments(watch.add, merged=True),
+            probes.watch_starts(watch.start),
             watch_reads(watch.read),
             warnings_sent_to(watch.warn),
             faults_sent_to(watch.fail),

@@ -307,7 +307,7 @@ class DeviceProgram:
         for bound in self._bounds:
             computed = self._copy(list(bound.ops.values()), outside).tensors
             tensor = {**outside, **computed}[bound.tensor.name]
-            operations.update_input(copied.operations[bound.op.name], bound.index, tensor)
+            copied.operations[bound.op.name]._update_input(bound.index, tensor)
         wanted = [copied.tensors[out.name] for out in self._wanted]
         # Shapes that were set, not inferred, are lost in a copy: behind an input that was padded
         # no rank is known, and `enlarge_to_bounds` would take such a result for one with no bound.

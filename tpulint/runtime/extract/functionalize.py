@@ -16,6 +16,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from tpulint.runtime.extract import order
 from tpulint.runtime.extract.copying import copy_operations
 from tpulint.runtime.extract.flat import (
     Conditions,
@@ -25,13 +26,6 @@ from tpulint.runtime.extract.flat import (
     is_merge,
     is_variable,
     predicate_of,
-)
-from tpulint.runtime.extract.order import (
-    UnorderedAccesses,
-    argument_names,
-    find_unordered,
-    numbered_arguments,
-    order_accesses,
 )
 from tpulint.runtime.extract.region import (
     Operation,
@@ -318,7 +312,7 @@ class Loop:
         return [consumers[0] if consumers else None for consumers in users]
 
 
-def functionalize(region: Region) -> tuple[Region, list[UnorderedAccesses]]:
+def functionalize(region: Region) -> tuple[Region, list[order.UnorderedAccesses]]:
     """Return `region` with conditionals and loops of TensorFlow 2, in a graph of its own.
 
     The second is the accesses in branches that nothing orders.
@@ -340,8 +334,8 @@ def functionalize(region: Region) -> tuple[Region, list[UnorderedAccesses]]:
         built.build([*level.roots(), *_owners(level, region.outputs)], region.outputs)
         outputs = tuple(built.tensors[out.name] for out in region.outputs)
         parameters = list(parameters_by_name.values())
-        names_inside = argument_names(tensor.name for tensor in parameters)
-        order_accesses(graph, parameters, names_inside, built.added)
+        names_inside = order.argument_names(tensor.name for tensor in parameters)
+        order.order_accesses(graph, parameters, names_inside, built.added)
     own = {op.name: op for op in graph.get_operations()}
     for tensor in parameters_by_name.values():
         del own[tensor.op.name]
@@ -372,7 +366,7 @@ class _LevelBuilder:
     level: Level
     tensors: dict[str, Tensor]
     done: dict[str, list[Operation]]
-    unordered: list[UnorderedAccesses]
+    unordered: list[order.UnorderedAccesses]
     here: Conditions = frozenset()
     added: set[str] = field(default_factory=set)
 
@@ -457,7 +451,7 @@ class _LevelBuilder:
             body, accesses = _order_accesses(
                 ((self.tensors[tensor.name], tensor.op.name) for tensor in handed), inside.added
             )
-            self.unordered.extend(find_unordered(body, accesses))
+            self.unordered.extend(order.find_unordered(body, accesses))
             return [tf.constant(True), *results]
 
         predicate = self.image(conditional.predicate)
@@ -543,10 +537,10 @@ def _order_accesses(
         inner: Tensor = inside.get(id(tensor), tensor)
         if inner.graph is graph:
             names[inner.name] = min(name, names.get(inner.name, name))
-    arguments = numbered_arguments(graph.inputs, names, added)
+    arguments = order.numbered_arguments(graph.inputs, names, added)
     # The executor, which runs what is not compiled, drops what leads to no output.
     graph.control_outputs.extend(op for op in graph.get_operations() if op.op_def.is_stateful)
-    return order_accesses(graph, graph.inputs, arguments, added)
+    return order.order_accesses(graph, graph.inputs, arguments, added)
 
 
 def _zeros_like(tensor: Tensor) -> Tensor:

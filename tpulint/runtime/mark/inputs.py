@@ -9,13 +9,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from tpulint.runtime.errors import (
-    ArityError,
-    InputsNotPerReplicaError,
-    MaximumShapesError,
-    UnequalInputsError,
-    as_fault,
-)
+from tpulint.runtime import errors
 from tpulint.runtime.mark.marked import POST_DEVICE_REWRITE
 from tpulint.runtime.tensorflow_internals import graphs, operations, tpu
 
@@ -52,9 +46,9 @@ def check_is_per_replica(inputs: Any) -> None:
     """Raise `InputsNotPerReplicaError` unless `inputs` is a list of lists or tuples."""
     message = "tpu.replicate() inputs must be a list of lists/tuples, received "
     if not isinstance(inputs, list):
-        raise InputsNotPerReplicaError(f"{message}{type(inputs)}")
+        raise errors.InputsNotPerReplicaError(f"{message}{type(inputs)}")
     if any(not isinstance(replica, (list, tuple)) for replica in inputs):
-        raise InputsNotPerReplicaError(f"{message}types: {[type(i) for i in inputs]}")
+        raise errors.InputsNotPerReplicaError(f"{message}types: {[type(i) for i in inputs]}")
 
 
 def flatten_inputs(inputs: list[Any]) -> Inputs:
@@ -68,7 +62,7 @@ def flatten_inputs(inputs: list[Any]) -> Inputs:
         try:
             tpu.nest.assert_same_structure(inputs[0], replica)
         except (ValueError, TypeError) as error:
-            raise as_fault(UnequalInputsError, error) from None
+            raise errors.as_fault(errors.UnequalInputsError, error) from None
     inputs = tpu.convert_variables_to_tensors(inputs)
     flat = [tpu.nest.flatten(replica, expand_composites=True) for replica in inputs]
     is_composite = tpu.nest.flatten(
@@ -94,7 +88,7 @@ def _check_equal_types(flat: list[list[Tensor]]) -> None:
     for number, replica in enumerate(flat):
         types = [tensor.dtype for tensor in replica]
         if types != first:
-            raise UnequalInputsError(
+            raise errors.UnequalInputsError(
                 "Replicas must have matching input types. Replica 0 had "
                 f"input types {first}, replica {number} had input types {types}"
             )
@@ -117,14 +111,14 @@ def check_arity(computation: Callable[..., Any], inputs: Inputs, infeed_queue: A
         f"You specified {inputs.arity} inputs: {[i.name for i in inputs.structure]}"
     )
     if infeed_queue is None:
-        raise ArityError(f"{message}, but the computation needs {needs}")
+        raise errors.ArityError(f"{message}, but the computation needs {needs}")
     # TensorFlow's message is a pair here, by a stray comma; it is kept as it prints.
     pair = (
         f"{message} ",
         f"and {infeed_queue.number_of_tuple_elements} additional inputs "
         f"from infeed, but the computation needs {needs}",
     )
-    raise ArityError(str(pair))
+    raise errors.ArityError(str(pair))
 
 
 def fan_in(flat: list[list[Tensor]]) -> list[Tensor]:
@@ -140,7 +134,7 @@ def fan_in(flat: list[list[Tensor]]) -> list[Tensor]:
                 merged = tpu.tpu_ops.tpu_replicated_input(list(copies), name=f"input{number}")
             inputs_of_replicas.append(merged)
         except ValueError as error:
-            raise as_fault(UnequalInputsError, error) from None
+            raise errors.as_fault(errors.UnequalInputsError, error) from None
     return inputs_of_replicas
 
 
@@ -174,7 +168,7 @@ def flat_maximum_shapes(inputs: Inputs, maximum_shapes: Any) -> list[Any]:
         shapes = [None if shape is None else tf.TensorShape(shape) for shape in shapes]
         tpu.nest.assert_same_structure(inputs.flat[0], shapes, check_types=False)
     except (ValueError, TypeError) as error:
-        raise as_fault(MaximumShapesError, error) from None
+        raise errors.as_fault(errors.MaximumShapesError, error) from None
     return shapes
 
 
@@ -195,7 +189,7 @@ def pad_inputs(
     try:
         return _pad_inputs(flat, shapes, spec)
     except (ValueError, IndexError) as error:
-        raise as_fault(MaximumShapesError, error) from None
+        raise errors.as_fault(errors.MaximumShapesError, error) from None
 
 
 def _pad_inputs(

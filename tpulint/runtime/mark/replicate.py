@@ -10,14 +10,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from tpulint.runtime.errors import (
-    MaximumShapesError,
-    NestedComputationError,
-    OutputOrderError,
-    PaddingWarning,
-    as_fault,
-    warn,
-)
+from tpulint.runtime import errors
 from tpulint.runtime.mark import inputs, validate, variables
 from tpulint.runtime.mark.context import TPUReplicateContext, enclosing_context
 from tpulint.runtime.mark.marked import (
@@ -95,7 +88,7 @@ def _process_flat(returned: Any, by_device: bool) -> Outputs:
     operations = [value for value in values if isinstance(value, tf.Operation)]
     tensors = [value for value in values if not isinstance(value, tf.Operation)]
     if any(isinstance(value, tf.Operation) for value in values[: len(tensors)]):
-        raise OutputOrderError(
+        raise errors.OutputOrderError(
             "TPU functions must return zero-or more Tensor values followed by "
             "zero or more Operations."
         )
@@ -113,7 +106,7 @@ def _process_nested(returned: Any, by_device: bool) -> Outputs:
 
 def _nested_output(value: Any, by_device: bool) -> Any:
     if isinstance(value, tf.Operation):
-        raise OutputOrderError(
+        raise errors.OutputOrderError(
             "tpu.rewrite does not support Operation as return value in non-flat output "
             "structure. You can set returned Operations as control dependencies of returned "
             "Tensors so Operations are triggered when Tensors are evaluated. Operation found: "
@@ -242,7 +235,7 @@ def _pad(
     if not request.maximum_shapes:
         return flattened.flat, []
     if request.infeed_queue:
-        raise MaximumShapesError("Dynamic input shapes are not supported with infeed queues")
+        raise errors.MaximumShapesError("Dynamic input shapes are not supported with infeed queues")
     shapes = inputs.flat_maximum_shapes(flattened, request.maximum_shapes)
     return inputs.pad_inputs(flattened.flat, shapes, request.padding_spec)
 
@@ -265,7 +258,7 @@ def _shard_context(num_replicas: int) -> Iterator[None]:
         try:
             leave.enter_context(graphs.shard_context(num_replicas))
         except NotImplementedError as error:
-            raise as_fault(NestedComputationError, error) from None
+            raise errors.as_fault(errors.NestedComputationError, error) from None
         yield
 
 
@@ -358,4 +351,4 @@ def warn_of_idle_padding(request: ReplicateRequest, outcome: MarkResult) -> None
         why = "with inputs of static and equal shapes"
     else:
         return
-    warn(PaddingWarning(f"padding_spec has no effect {why}"))
+    errors.warn(errors.PaddingWarning(f"padding_spec has no effect {why}"))

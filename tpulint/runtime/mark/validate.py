@@ -20,13 +20,8 @@ from typing import Any
 
 import tensorflow as tf
 
+from tpulint.runtime import errors
 from tpulint.runtime.emulate.system import current_system
-from tpulint.runtime.errors import (
-    DeviceAssignmentError,
-    EscapedTensorError,
-    as_fault,
-    combine_classes,
-)
 from tpulint.runtime.mark.context import TPUReplicateContext
 from tpulint.runtime.mark.marked import OUTSIDE, Marked
 from tpulint.runtime.source_location import is_of_gradient, operation_location
@@ -51,7 +46,7 @@ def report_escapes() -> Iterator[None]:
         rule = _rule_of(error, graphs.default_graph())
         if rule is None:
             raise
-        raise as_fault(EscapedTensorError, error, rule=rule) from error
+        raise errors.as_fault(errors.EscapedTensorError, error, rule=rule) from error
 
 
 def check_scopes(operations: Iterable[Any], outputs: Iterable[Any]) -> None:
@@ -88,9 +83,9 @@ def _context_left(tensor: Any, around: set[Any]) -> Any | None:
     return left[-1] if left else None
 
 
-def _escape(tensor: Any, left: Any, user: Any) -> EscapedTensorError:
+def _escape(tensor: Any, left: Any, user: Any) -> errors.EscapedTensorError:
     kind = "a loop" if left.IsWhileContext() else "a conditional"
-    return EscapedTensorError(
+    return errors.EscapedTensorError(
         f"{tensor!r} is out of scope and cannot be used here: it was made in {kind}, and "
         f"{user.name} is outside it",
         place=operation_location(user),
@@ -173,7 +168,7 @@ def _tensors_in(frame: FrameType) -> Iterator[Any]:
                 yield item
 
 
-_Refused = combine_classes(DeviceAssignmentError, tf.errors.InvalidArgumentError)
+_Refused = errors.combine_classes(errors.DeviceAssignmentError, tf.errors.InvalidArgumentError)
 
 
 def check_marked(context: TPUReplicateContext, marked: Marked, assignment: Any) -> None:
@@ -203,7 +198,7 @@ def _check_outputs(marked: Marked) -> None:
             rule = rule_of_tensor(original, marked.graph)
             if rule is None:
                 raise ValueError(text)
-            raise EscapedTensorError(text, place=operation_location(original.op), rule=rule)
+            raise errors.EscapedTensorError(text, place=operation_location(original.op), rule=rule)
 
 
 def _check_assignment(assignment: Any, num_replicas: int) -> None:
@@ -282,7 +277,7 @@ def _check_unreturned_tensors(context: TPUReplicateContext) -> None:
             # The gradient of a host operation may take any tensor: TPU206 covers that.
             if "." in _cluster(tensor.op) or _takes_for_gradient(op, tensor):
                 continue
-            raise EscapedTensorError(
+            raise errors.EscapedTensorError(
                 f"The tensor {tensor.name} was made in an outside_compilation cluster that does "
                 f"not return it, and {op.name} uses it on the device",
                 place=operation_location(op),

@@ -14,21 +14,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 import tensorflow as tf
 
 from tpulint.ordering import reachable
-from tpulint.runtime.tensorflow_internals.modules import (
-    AutomaticControlDependencies,
-    control_flow_ops,
-    device_util,
-    eager_context,
-    func_graph,
-    function_def_to_graph,
-    handle_data_util,
-    op_def_registry,
-    ops,
-    pydev,
-    tensorflow_tpu,
-    tpu_function,
-    tpu_replication,
-)
+from tpulint.runtime.tensorflow_internals import modules
 from tpulint.runtime.tensorflow_internals.modules import random_seed as random_seed
 from tpulint.runtime.tensorflow_internals.patching import When, installed, patch_value
 
@@ -37,19 +23,21 @@ Tensor = Any
 Operation = Any
 
 # 2.12 has it in `ops`.
-_handle_data = getattr(handle_data_util, "get_handle_data", None) or ops.get_handle_data
-FuncGraph = func_graph.FuncGraph
-EagerTensor = ops.EagerTensor
-DeviceSpec = pydev.DeviceSpec
-canonical_device = device_util.canonicalize
-eager_mode = eager_context.eager_mode
-without_colocation = functools.partial(ops.colocate_with, None, ignore_existing=True)
+_handle_data = (
+    getattr(modules.handle_data_util, "get_handle_data", None) or modules.ops.get_handle_data
+)
+FuncGraph = modules.func_graph.FuncGraph
+EagerTensor = modules.ops.EagerTensor
+DeviceSpec = modules.pydev.DeviceSpec
+canonical_device = modules.device_util.canonicalize
+eager_mode = modules.eager_context.eager_mode
+without_colocation = functools.partial(modules.ops.colocate_with, None, ignore_existing=True)
 _Result = TypeVar("_Result")
 
 
 def default_graph() -> Graph:
     """Return the graph to which operations are added now."""
-    return ops.get_default_graph()
+    return modules.ops.get_default_graph()
 
 
 def graphs_outwards(graph: Graph | None) -> Iterator[Graph]:
@@ -87,7 +75,7 @@ def add_automatic_dependencies(graph: Graph) -> None:
     if not graph._add_control_dependencies:
         return
     with graph.as_default():
-        dependencies = AutomaticControlDependencies()
+        dependencies = modules.AutomaticControlDependencies()
         dependencies._graph = graph
         # As if its `with` statement had begun before the first operation.
         dependencies._n_operations = 0
@@ -107,11 +95,11 @@ def captured_tensor(placeholder: Tensor) -> Tensor | None:
 
 def capture_in_current_graph(tensor: Tensor) -> Tensor:
     """Return `tensor`, captured if the current graph is nested in its own."""
-    graph = ops.get_default_graph()
+    graph = modules.ops.get_default_graph()
     return tensor if tensor.graph is graph else graph.capture(tensor)
 
 
-copy_handle_data = handle_data_util.copy_handle_data
+copy_handle_data = modules.handle_data_util.copy_handle_data
 
 
 def variable_dtype(handle: Tensor) -> tf.DType | None:
@@ -145,9 +133,9 @@ def is_symbolic_tensor(value: Any) -> bool:
     return isinstance(value, tf.Tensor) and not isinstance(value, EagerTensor)
 
 
-ControlFlowContext = control_flow_ops.ControlFlowContext
-XLAControlFlowContext = control_flow_ops.XLAControlFlowContext
-shard_context = tpu_function.tpu_shard_context
+ControlFlowContext = modules.control_flow_ops.ControlFlowContext
+XLAControlFlowContext = modules.control_flow_ops.XLAControlFlowContext
+shard_context = modules.tpu_function.tpu_shard_context
 
 
 def register_replicate_context(context_class: type[Any]) -> None:
@@ -155,9 +143,11 @@ def register_replicate_context(context_class: type[Any]) -> None:
 
     TPUStrategy's variables find their context that way. TensorFlow's class is an ABC.
     """
-    tpu_replication.TPUReplicateContext.register(context_class)
-    if hasattr(tensorflow_tpu, "TPUReplicateContext"):  # a second class of that name, in 2.12
-        tensorflow_tpu.TPUReplicateContext.register(context_class)
+    modules.tpu_replication.TPUReplicateContext.register(context_class)
+    if hasattr(
+        modules.tensorflow_tpu, "TPUReplicateContext"
+    ):  # a second class of that name, in 2.12
+        modules.tensorflow_tpu.TPUReplicateContext.register(context_class)
 
 
 def context_of(graph_or_op: Any) -> Any:
@@ -209,7 +199,7 @@ class _DeviceProbe:
 def current_device() -> Any:
     """Return the DeviceSpec that an operation made now would get."""
     if tf.executing_eagerly():
-        return DeviceSpec.from_string(eager_context.context().device_name or "")
+        return DeviceSpec.from_string(modules.eager_context.context().device_name or "")
     graph = default_graph()
     # Colocation is stronger than a device scope.
     for op in graph._colocation_stack.peek_objs():
@@ -227,13 +217,13 @@ def without_device(name: str) -> Iterator[None]:
 
 def is_context_initialized() -> bool:
     """Return whether TensorFlow has set up its devices, after which they cannot be configured."""
-    return bool(eager_context.context()._initialized)
+    return bool(modules.eager_context.context()._initialized)
 
 
 @contextmanager
 def without_callbacks() -> Iterator[None]:
     """Call no operation callback on what is built here: `enable_check_numerics` adds checks."""
-    context = eager_context.context()
+    context = modules.eager_context.context()
     previous, context.invoking_op_callbacks = context.invoking_op_callbacks, True
     try:
         yield
@@ -269,7 +259,7 @@ def is_function(graph: Graph, name: str) -> bool:
 @functools.cache
 def _is_operation(name: str) -> bool:
     """Return whether TensorFlow has an operation `name`: then no function has that name."""
-    return op_def_registry.get(name) is not None
+    return modules.op_def_registry.get(name) is not None
 
 
 def _graph_of(function: Any, holder: Graph) -> Graph:
@@ -280,7 +270,7 @@ def _graph_of(function: Any, holder: Graph) -> Graph:
     if not hasattr(function, "_tpulint_graph"):
         # The function may call others, which only the graph around it has.
         with holder.as_default():
-            function._tpulint_graph = function_def_to_graph.function_def_to_graph(
+            function._tpulint_graph = modules.function_def_to_graph.function_def_to_graph(
                 function.definition
             )
     return function._tpulint_graph
@@ -294,7 +284,7 @@ def functions_by_name(op: Any) -> dict[str, Graph]:
 
 def share_functions(source: Graph, nodes: Iterable[Any]) -> None:
     """Make the functions that the NodeDefs `nodes`, of `source`, call known in this graph."""
-    target = ops.get_default_graph()
+    target = modules.ops.get_default_graph()
     for name in {name: None for node in nodes for name in _function_names(source, node)}:
         if not target._is_function(name):
             function = _function(source, name)[0]
@@ -337,7 +327,7 @@ def wrap_function(traced: Callable[..., Any], dtypes: Sequence[tf.DType]) -> Cal
     with the graph of the function.
     """
     built = tf.compat.v1.wrap_function(traced, [tf.TensorSpec(None, dtype) for dtype in dtypes])
-    context, names = eager_context.context(), tuple(built.graph._functions)
+    context, names = modules.eager_context.context(), tuple(built.graph._functions)
     # Where the program resets the context, the names may be those of other functions.
     handle = id(context._context_handle)
     weakref.finalize(built.graph, _unregister, context, handle, names).atexit = False
@@ -354,7 +344,7 @@ def _unregister(context: Any, handle: int, names: Sequence[str]) -> None:
 @contextmanager
 def registered(function: Any) -> Iterator[None]:
     """Let the eager context have the concrete function `function` and those that it calls."""
-    context = eager_context.context()
+    context = modules.eager_context.context()
     definitions = [function.function_def]
     definitions += [called.definition for called in function.graph._functions.values()]
     added = [
@@ -371,7 +361,7 @@ def registered(function: Any) -> Iterator[None]:
             context.remove_function(definition.signature.name)
 
 
-_TRACES = func_graph.func_graph_from_py_func.__code__
+_TRACES = modules.func_graph.func_graph_from_py_func.__code__
 _LONGEST = 60
 
 
@@ -450,7 +440,7 @@ def contents_of_session(session: Any, names: Sequence[str] | None = None) -> Gra
 
 def contents_of_function(name: str) -> GraphContents:
     """Return what the function `name` has, and those that it calls."""
-    context = eager_context.context()
+    context = modules.eager_context.context()
 
     @functools.cache
     def nodes_of(function: str) -> Sequence[Any]:

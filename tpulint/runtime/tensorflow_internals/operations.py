@@ -16,25 +16,17 @@ from typing import Any
 
 import tensorflow as tf
 
-from tpulint.runtime.tensorflow_internals import graphs
-from tpulint.runtime.tensorflow_internals.modules import (
-    AutomaticControlDependencies,
-    c_api,
-    eager_context,
-    kernels,
-    tf2xla,
-    tf_stack,
-)
+from tpulint.runtime.tensorflow_internals import graphs, modules
 from tpulint.runtime.tensorflow_internals.patching import after_install, patch
 
 Operation = Any
 Tensor = Any
 
-pad_to_bound = tf2xla.remove_dynamic_dimension_size
+pad_to_bound = modules.tf2xla.remove_dynamic_dimension_size
 """Return a tensor, in code that XLA compiles, padded along an axis to the bound of its size."""
-registered_kernels = kernels.get_all_registered_kernels
+registered_kernels = modules.kernels.get_all_registered_kernels
 """Return the KernelDefs of this process. XLA's are there once something has been compiled."""
-name_of = c_api.TF_OperationName
+name_of = modules.c_api.TF_OperationName
 
 PYTHON_FUNCTIONS = frozenset({"PyFunc", "PyFuncStateless", "EagerPyFunc"})
 # They pass tensors into and out of branches and loops of TensorFlow 1.
@@ -134,7 +126,7 @@ def _translate(
     fill: Callable[..., Tensor],
 ) -> bytes | None:
     """Return `function` in XLA's language, or None if XLA refuses it."""
-    context = eager_context.context()
+    context = modules.eager_context.context()
     options = {"platform_name": None} if _NAMES_PLATFORMS else {}
     with _filled_variables(variables, fill) as handles, contextlib.suppress(ValueError):
         text: bytes = context.get_compiler_ir(
@@ -150,7 +142,9 @@ def _translate(
 
 
 # 2.12 knows devices only.
-_NAMES_PLATFORMS = "platform_name" in signature(eager_context.Context.get_compiler_ir).parameters
+_NAMES_PLATFORMS = (
+    "platform_name" in signature(modules.eager_context.Context.get_compiler_ir).parameters
+)
 _names = itertools.count()
 
 
@@ -185,7 +179,7 @@ def xla_compares_sizes() -> bool:
     """
 
     def with_size(size: Tensor) -> Tensor:
-        return tf2xla.set_dynamic_dimension_size(tf.zeros([2]), 0, size)
+        return modules.tf2xla.set_dynamic_dimension_size(tf.zeros([2]), 0, size)
 
     def added(a: Tensor, b: Tensor) -> Tensor:
         return tf.reduce_sum(with_size(a) + with_size(b))
@@ -202,7 +196,7 @@ def xla_compares_sizes() -> bool:
 
 def current_stack() -> list[tuple[str, int]]:
     """Return (file, line) of each current frame, outermost first; AutoGraph's as the user's."""
-    return [(frame.filename, frame.lineno) for frame in tf_stack.extract_stack()]
+    return [(frame.filename, frame.lineno) for frame in modules.tf_stack.extract_stack()]
 
 
 def set_original(image: Operation, original: Operation) -> None:
@@ -236,5 +230,5 @@ def _note_open_dependencies() -> None:
     """
     for frame, _ in walk_stack(sys._getframe()):
         for value in frame.f_locals.values():
-            if type(value) is AutomaticControlDependencies:
+            if type(value) is modules.AutomaticControlDependencies:
                 setattr(value._graph, _DEPENDENCIES, value)
