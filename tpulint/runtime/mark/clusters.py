@@ -152,14 +152,19 @@ class GradientColocation:
         """
         if op is None:
             return
-        if graphs.context_of(graphs.default_graph()) is None:
-            self._enter_in_function(op, uid)
-            return
-        self._colocated.append(op)
-        if self._clusters.open:
-            return
-        cluster = _cluster_of(op)
+        in_function = graphs.context_of(graphs.default_graph()) is None
+        if not in_function:
+            self._colocated.append(op)
+            if self._clusters.open:
+                return
+        cluster = cluster_of(op)
         if cluster is None:
+            return
+        name = f"{cluster.split('.')[0]}.{uid}"
+        # A function's graph is not in the computation's context: only the mark is set there.
+        if in_function:
+            self._function_context = OutsideCompilationV2Context(name)
+            self._function_context.Enter()
             return
         if self._opened_for:
             raise NotImplementedError(
@@ -168,7 +173,7 @@ class GradientColocation:
         if uid == _NO_UID:
             raise NotImplementedError("No gradient_uid calling gradient within outside_compilation")
         self._opened_for = op
-        self._clusters.enter(_gradient_cluster(cluster, uid))
+        self._clusters.enter(name)
 
     def exit(self, op: Any, uid: str) -> None:
         """End the gradient of `op`.
@@ -207,22 +212,11 @@ class GradientColocation:
             self._opened_for = None
             self._clusters.exit()
 
-    def _enter_in_function(self, op: Any, uid: str) -> None:
-        # A function's graph is not in the computation's context: only the mark is set there.
-        cluster = _cluster_of(op)
-        if cluster is None:
-            return
-        self._function_context = OutsideCompilationV2Context(_gradient_cluster(cluster, uid))
-        self._function_context.Enter()
 
-
-def _cluster_of(op: Any) -> str | None:
+def cluster_of(op: Any) -> str | None:
+    """Return the host cluster that `op` is marked with, if any."""
     try:
         value: bytes = op.get_attr(OUTSIDE)
     except ValueError:
         return None
     return value.decode("ascii")
-
-
-def _gradient_cluster(cluster: str, uid: str) -> str:
-    return f"{cluster.split('.')[0]}.{uid}"

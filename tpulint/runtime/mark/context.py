@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Any
@@ -38,20 +39,23 @@ _REPORTED = 5
 class TPUReplicateContext(graphs.XLAControlFlowContext):  # type: ignore[misc]
     """A context that marks operations with the computation's name and the open host cluster.
 
-    TensorFlow calls the methods in CamelCase. Those with a leading underscore at the end are
-    what TensorFlow's own `outside_compilation` calls, so that it works in here as well.
+    TensorFlow calls the methods in CamelCase, and `get_replicated_var_handle`. Those with a leading
+    underscore at the end are what TensorFlow's own `outside_compilation` calls, so that it works in
+    here as well.
     """
 
     def __init__(self, name: str, num_replicas: int, pivot: Any) -> None:
         """Mark with `name` as `_tpu_replicate`; operations without inputs depend on `pivot`."""
         super().__init__()
         self._name = name
-        self._mark = name
         self._pivot = pivot
         self.num_replicas = num_replicas
         self.clusters = HostClusters()
-        self.gradients = GradientColocation(self.clusters)
+        gradients = GradientColocation(self.clusters)
+        self.EnterGradientColocation = gradients.enter
+        self.ExitGradientColocation = gradients.exit
         self.variable_handles = variables.ReplicatedHandles()
+        self.get_replicated_var_handle = functools.partial(self.variable_handles.get, self)
         self.operations: list[Any] = []
         self._unsupported: list[Any] = []
 
@@ -79,8 +83,16 @@ class TPUReplicateContext(graphs.XLAControlFlowContext):  # type: ignore[misc]
         if REPLICATE in attrs and "_cloned" not in attrs:
             raise NestedComputationError(f"TPU computations cannot be nested on op ({op})")
         self.operations.append(op)
-        self._set_marks(op)
-        self._forbid_feeding(op)
+        operations.set_attr(op, REPLICATE, self._name)
+        if self.clusters.open:
+            operations.set_attr(op, OUTSIDE, self.clusters.open)
+        if self.clusters.is_map:
+            operations.set_attr(op, MAP_OUTSIDE, True)
+        # Compiled or replicated operations are gone when the step runs. One replica's host
+        # operations are still there.
+        if self.num_replicas > 1 or not self.clusters.open:
+            op.graph.prevent_feeding(op)
+            op.graph.prevent_fetching(op)
         self._tie(op)
         names = [tensor.name for tensor in op.outputs]
         for context in graphs.contexts_outwards(self):
@@ -106,27 +118,6 @@ class TPUReplicateContext(graphs.XLAControlFlowContext):  # type: ignore[misc]
         self._values.add(result.name)
         self._external_values[val.name] = result
         return result
-
-    def EnterGradientColocation(self, op: Any, gradient_uid: str) -> None:
-        self.gradients.enter(op, gradient_uid)
-
-    def ExitGradientColocation(self, op: Any, gradient_uid: str) -> None:
-        self.gradients.exit(op, gradient_uid)
-
-    def get_replicated_var_handle(
-        self,
-        name: str,
-        handle_id: str,
-        vars_: Any,
-        is_mirrored: bool = False,
-        is_packed: bool = False,
-    ) -> Any:
-        """Return the one handle in this context of a variable with a copy on each replica.
-
-        Raises:
-            ValueError: a replica of the strategy's device assignment has no copy.
-        """
-        return self.variable_handles.get(self, name, handle_id, vars_, is_mirrored, is_packed)
 
     @property
     def grad_state(self) -> None:
@@ -167,20 +158,6 @@ class TPUReplicateContext(graphs.XLAControlFlowContext):  # type: ignore[misc]
         # The operations in a host cluster are counted too, as TensorFlow does.
         if op.type in _NOT_READABLE_FROM_A_TPU:
             self._unsupported.append(op)
-
-    def _set_marks(self, op: Any) -> None:
-        operations.set_attr(op, REPLICATE, self._mark)
-        if self.clusters.open:
-            operations.set_attr(op, OUTSIDE, self.clusters.open)
-        if self.clusters.is_map:
-            operations.set_attr(op, MAP_OUTSIDE, True)
-
-    def _forbid_feeding(self, op: Any) -> None:
-        # Compiled or replicated operations are gone when the step runs. One replica's host
-        # operations are still there.
-        if self.num_replicas > 1 or not self.clusters.open:
-            op.graph.prevent_feeding(op)
-            op.graph.prevent_fetching(op)
 
     def _tie(self, op: Any) -> None:
         inside, outside = list[Any](), list[Any]()

@@ -72,7 +72,13 @@ def flatten_inputs(inputs: list[Any]) -> Inputs:
         [tf.constant(0) if x is None else tf.convert_to_tensor(x) for x in replica]
         for replica in flat
     ]
-    _check_equal_types(tensors)
+    types = [[tensor.dtype for tensor in replica] for replica in tensors]
+    for number, of_replica in enumerate(types):
+        if of_replica != types[0]:
+            raise errors.UnequalInputsError(
+                "Replicas must have matching input types. Replica 0 had "
+                f"input types {types[0]}, replica {number} had input types {of_replica}"
+            )
     return Inputs(inputs[0], tensors, [x is None for x in flat[0]], is_composite)
 
 
@@ -81,17 +87,6 @@ def per_component(value: Any, for_component: Any, otherwise: Any) -> Any:
     if isinstance(value, tpu.CompositeTensor):
         return (for_component,) * len(tpu.nest.flatten(value, expand_composites=True))
     return otherwise
-
-
-def _check_equal_types(flat: list[list[Tensor]]) -> None:
-    first = [tensor.dtype for tensor in flat[0]]
-    for number, replica in enumerate(flat):
-        types = [tensor.dtype for tensor in replica]
-        if types != first:
-            raise errors.UnequalInputsError(
-                "Replicas must have matching input types. Replica 0 had "
-                f"input types {first}, replica {number} had input types {types}"
-            )
 
 
 def check_arity(computation: Callable[..., Any], inputs: Inputs, infeed_queue: Any) -> None:
@@ -127,15 +122,14 @@ def fan_in(flat: list[list[Tensor]]) -> list[Tensor]:
     Raises:
         UnequalInputsError: the static shapes of an input cannot be merged over the replicas.
     """
-    inputs_of_replicas = []
-    for number, copies in enumerate(zip(*flat, strict=True)):
-        try:
-            with graphs.without_callbacks():
-                merged = tpu.tpu_ops.tpu_replicated_input(list(copies), name=f"input{number}")
-            inputs_of_replicas.append(merged)
-        except ValueError as error:
-            raise errors.as_fault(errors.UnequalInputsError, error) from None
-    return inputs_of_replicas
+    try:
+        with graphs.without_callbacks():
+            return [
+                tpu.tpu_ops.tpu_replicated_input(list(copies), name=f"input{number}")
+                for number, copies in enumerate(zip(*flat, strict=True))
+            ]
+    except ValueError as error:
+        raise errors.as_fault(errors.UnequalInputsError, error) from None
 
 
 PaddingSpec = tf.compat.v1.tpu.PaddingSpec
@@ -249,14 +243,10 @@ def _paddings(shape: Any, needed: Any, size: Tensor, largest: Tensor, spec: Any)
         else:
             target = tf.maximum(largest[dimension], _SMALLEST)
             if spec == PaddingSpec.POWER_OF_TWO:
-                target = _next_power_of_two(target)
+                exponent = tf.math.log(tf.cast(target, tf.float32)) / tf.math.log(2.0)
+                target = tf.cast(tf.pow(2.0, tf.math.ceil(exponent)), tf.int32)
         paddings.append([0, target - size[dimension]])
     return paddings
-
-
-def _next_power_of_two(size: Tensor) -> Tensor:
-    exponent = tf.math.log(tf.cast(size, tf.float32)) / tf.math.log(2.0)
-    return tf.cast(tf.pow(2.0, tf.math.ceil(exponent)), tf.int32)
 
 
 def _pad(tensor: Tensor, paddings: list[Any]) -> Tensor:

@@ -67,7 +67,8 @@ def process_outputs(returned: Any, by_device: bool) -> Outputs:
     """
     if tpu.is_flat(returned):
         return _process_flat(returned, by_device)
-    return _process_nested(returned, by_device)
+    values = tpu.nest.flatten(returned, expand_composites=True)
+    return Outputs([_nested_output(value, by_device) for value in values], [], returned)
 
 
 def _process_flat(returned: Any, by_device: bool) -> Outputs:
@@ -77,14 +78,11 @@ def _process_flat(returned: Any, by_device: bool) -> Outputs:
     values = tpu.nest.flatten(returned, expand_composites=True)
     # Fetching any output must run the whole computation.
     values += (tf.no_op(),)
-    try:
-        with tf.device(tpu.core(0)) if by_device else nullcontext():
-            values = [_tensor_or_operation(value) for value in values]
-    except Exception as error:
-        raise ValueError(
-            "TPU function return values must all either be Operations or "
-            f"convertible to Tensors. Got error: {error}"
-        ) from error
+    with tf.device(tpu.core(0)) if by_device else nullcontext():
+        values = [
+            value if value is None or isinstance(value, tf.Operation) else _tensor(value, "{}")
+            for value in values
+        ]
     operations = [value for value in values if isinstance(value, tf.Operation)]
     tensors = [value for value in values if not isinstance(value, tf.Operation)]
     if any(isinstance(value, tf.Operation) for value in values[: len(tensors)]):
@@ -98,13 +96,20 @@ def _process_flat(returned: Any, by_device: bool) -> Outputs:
     return Outputs(tied, operations, structure)
 
 
-def _process_nested(returned: Any, by_device: bool) -> Outputs:
-    values = tpu.nest.flatten(returned, expand_composites=True)
-    tensors = [None if value is None else _nested_output(value, by_device) for value in values]
-    return Outputs(tensors, [], returned)
+def _tensor(value: Any, quoted: str) -> Any:
+    """Return `value` as a tensor; `quoted` is how TensorFlow quotes an error at this place."""
+    try:
+        return tf.convert_to_tensor(value)
+    except Exception as error:
+        raise ValueError(
+            "TPU function return values must all either be Operations or "
+            f"convertible to Tensors. Got error: {quoted.format(error)}"
+        ) from error
 
 
 def _nested_output(value: Any, by_device: bool) -> Any:
+    if value is None:
+        return None
     if isinstance(value, tf.Operation):
         raise errors.OutputOrderError(
             "tpu.rewrite does not support Operation as return value in non-flat output "
@@ -112,22 +117,10 @@ def _nested_output(value: Any, by_device: bool) -> Any:
             "Tensors so Operations are triggered when Tensors are evaluated. Operation found: "
             f'"{value.name}"'
         )
-    try:
-        tensor = tf.convert_to_tensor(value)
-    except Exception as error:
-        raise ValueError(
-            "TPU function return values must all either be Operations or "
-            f'convertible to Tensors. Got error: "{error}"'
-        ) from error
+    tensor = _tensor(value, '"{}"')
     tied = _tie(tensor, by_device)
     with tf.device(tensor.device or tpu.core(0)) if by_device else nullcontext():
         return tf.identity(tied)
-
-
-def _tensor_or_operation(value: Any) -> Any:
-    if value is None or isinstance(value, tf.Operation):
-        return value
-    return tf.convert_to_tensor(value)
 
 
 def _tie(tensor: Any, by_device: bool) -> Any:
@@ -202,7 +195,9 @@ def _mark(request: ReplicateRequest, mode: Mode) -> MarkResult | None:
         )
         with _shard_context(len(flat)), tf.control_dependencies([info]):
             args = _arguments(request, flattened, fan_in, padded)
-            returned = _call_computation(request, args)
+            with variables.resource_variables_only(), validate.report_escapes():
+                returned = request.computation(*args)
+            returned = tpu.convert_variables_to_tensors(returned)
         with validate.report_escapes():
             outputs = process_outputs(returned, by_device=not _is_partitioned(request))
         context.ExitResult(outputs.tensors)
@@ -290,12 +285,6 @@ def _arguments(
         for tensor in queue.generate_dequeue_op():
             args.append(tensor)
     return args
-
-
-def _call_computation(request: ReplicateRequest, args: list[Any]) -> Any:
-    with variables.resource_variables_only(), validate.report_escapes():
-        returned = request.computation(*args)
-    return tpu.convert_variables_to_tensors(returned)
 
 
 def _is_partitioned(request: ReplicateRequest) -> bool:

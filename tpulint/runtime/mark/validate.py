@@ -22,8 +22,9 @@ import tensorflow as tf
 
 from tpulint.runtime import errors
 from tpulint.runtime.emulate.system import current_system
+from tpulint.runtime.mark.clusters import cluster_of
 from tpulint.runtime.mark.context import TPUReplicateContext
-from tpulint.runtime.mark.marked import OUTSIDE, Marked
+from tpulint.runtime.mark.marked import Marked
 from tpulint.runtime.source_location import is_of_gradient, operation_location
 from tpulint.runtime.tensorflow_internals import graphs, tracebacks
 from tpulint.runtime.tensorflow_internals.operations import PLUMBING, operations_of
@@ -60,24 +61,22 @@ def check_scopes(operations: Iterable[Any], outputs: Iterable[Any]) -> None:
             continue
         around = set(graphs.contexts_outwards(graphs.context_of(op)))
         for tensor in op.inputs:
-            left = _context_left(tensor, around)
+            left = None if tensor.op.type in PLUMBING else _context_left(tensor.op, around)
             # Gradients take tensors of a branch by way of its Switches. Their stacks are read
             # last, because that takes longest.
             if left is not None and not is_of_gradient(op):
                 raise _escape(tensor, left, op)
     for tensor in outputs:
-        left = _context_left(tensor, set())
+        left = None if tensor.op.type in PLUMBING else _context_left(tensor.op, set())
         if left is not None:
             raise _escape(tensor, left, tensor.op)
 
 
-def _context_left(tensor: Any, around: set[Any]) -> Any | None:
-    """Return the outermost branch or loop that made `tensor` and is not `around` its use."""
-    if tensor.op.type in PLUMBING:
-        return None
+def _context_left(op: Any, around: set[Any]) -> Any | None:
+    """Return the outermost branch or loop that `op` is made in and that is not `around` its use."""
     left = [
         context
-        for context in graphs.contexts_outwards(graphs.context_of(tensor.op))
+        for context in graphs.contexts_outwards(graphs.context_of(op))
         if context not in around and (context.IsWhileContext() or context.IsCondContext())
     ]
     return left[-1] if left else None
@@ -130,14 +129,9 @@ def rule_of_tensor(tensor: Any, used_in: Any) -> str | None:
                 for op in outer.get_operations()
                 if inner in graphs.functions_by_name(op).values()
             ]
-            return "TPU207" if any(map(_is_marked_as_host, held_by)) else "TPU303"
+            return "TPU207" if any(map(cluster_of, held_by)) else "TPU303"
         inner = outer
     return "TPU303"
-
-
-def _is_marked_as_host(op: Any) -> bool:
-    """Return whether `op` is marked as one of a host cluster."""
-    return OUTSIDE in op.node_def.attr
 
 
 def _rule_in_flat_graph(graph: Any, producer: str, used: str) -> str:
@@ -145,16 +139,12 @@ def _rule_in_flat_graph(graph: Any, producer: str, used: str) -> str:
     operations = {op.name: op for op in graph.get_operations()}
     if used in operations:
         around |= set(graphs.contexts_outwards(graphs.context_of(operations[used])))
-    left = [
-        context
-        for context in graphs.contexts_outwards(graphs.context_of(operations[producer]))
-        if context not in around and (context.IsWhileContext() or context.IsCondContext())
-    ]
-    return _rule_of_context(left[-1]) if left else "TPU303"
+    left = _context_left(operations[producer], around)
+    return "TPU303" if left is None else _rule_of_context(left)
 
 
 def _rule_of_context(context: Any) -> str:
-    return "TPU207" if _is_marked_as_host(context.GetControlPivot().op) else "TPU303"
+    return "TPU207" if cluster_of(context.GetControlPivot().op) else "TPU303"
 
 
 def _is_around(graph: Any, inner: Any) -> bool:
@@ -266,16 +256,16 @@ def _check_unreturned_tensors(context: TPUReplicateContext) -> None:
     if returned is None or not context.clusters.count:
         return
     for op in _with_bodies(context.operations):
-        if _is_in_cluster(op):
+        if cluster_of(op):
             continue
         for tensor in op.inputs:
-            if not _is_in_cluster(tensor.op) or (id(tensor.graph), tensor.name) in returned:
+            if not cluster_of(tensor.op) or (id(tensor.graph), tensor.name) in returned:
                 continue
             # The guard of a branch or a loop is marked as what needed it first.
             if tensor.op.type in PLUMBING:
                 continue
             # The gradient of a host operation may take any tensor: TPU206 covers that.
-            if "." in _cluster(tensor.op) or _takes_for_gradient(op, tensor):
+            if "." in (cluster_of(tensor.op) or "") or _takes_for_gradient(op, tensor):
                 continue
             raise errors.EscapedTensorError(
                 f"The tensor {tensor.name} was made in an outside_compilation cluster that does "
@@ -305,19 +295,7 @@ def _with_bodies(operations: Iterable[Any]) -> Iterator[Any]:
     while unread:
         op = unread.pop()
         yield op
-        for graph in [] if _is_in_cluster(op) else graphs.functions_by_name(op).values():
+        for graph in () if cluster_of(op) else graphs.functions_by_name(op).values():
             if id(graph) not in seen:
                 seen.add(id(graph))
                 unread += operations_of(graph)
-
-
-def _is_in_cluster(op: Any) -> bool:
-    return bool(_cluster(op))
-
-
-def _cluster(op: Any) -> str:
-    try:
-        name: bytes = op.get_attr(OUTSIDE)
-    except ValueError:
-        return ""
-    return name.decode()

@@ -32,10 +32,12 @@ class ReplicatedHandles:
         name: str,
         handle_id: str,
         copies: Any,
-        is_mirrored: bool,
-        is_packed: bool,
+        is_mirrored: bool = False,
+        is_packed: bool = False,
     ) -> Any:
-        """Return the handle `handle_id` of the variable `name` with one of `copies` a replica.
+        """Return the one handle `handle_id` in `context` of the variable `name`.
+
+        There is one of its `copies` on each replica.
 
         Raises:
             ValueError: a replica of the strategy's device assignment has no copy.
