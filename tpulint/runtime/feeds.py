@@ -51,32 +51,24 @@ def _infeed_enqueue_tuple(
         ValueError: a tensor has another shape than declared.
     """
     core = _core(device_ordinal)
-    with _on_this_host(name):
+    with graphs.without_device(name or "feed"):
         return _enqueued(core, _row(inputs, shapes))
-
-
-def _infeed_enqueue(input: Any, shape: Any, device_ordinal: int, name: str | None, **_: Any) -> Any:
-    return _infeed_enqueue_tuple([input], [shape], device_ordinal, name)
 
 
 def _prelinearize_tuple(
     inputs: Sequence[Any], shapes: Sequence[Any], name: str | None, **_: Any
 ) -> list[Tensor]:
     """Return the buffer of a tuple, for `InfeedEnqueuePrelinearizedBuffer`."""
-    with _on_this_host(name):
+    with graphs.without_device(name or "feed"):
         row = _row(inputs, shapes)
         return [tf.raw_ops.TensorListFromTensor(tensor=row, element_shape=_SCALAR)]
-
-
-def _prelinearize(input: Any, shape: Any, name: str | None, **_: Any) -> list[Tensor]:
-    return _prelinearize_tuple([input], [shape], name)
 
 
 def _infeed_enqueue_prelinearized_buffer(
     input: Tensor, device_ordinal: int, name: str | None
 ) -> Any:
     core = _core(device_ordinal)
-    with _on_this_host(name):
+    with graphs.without_device(name or "feed"):
         row = tf.raw_ops.TensorListStack(
             input_handle=input, element_shape=_SCALAR, element_dtype=tf.string
         )
@@ -88,12 +80,8 @@ def _outfeed_dequeue_tuple(
 ) -> list[Tensor]:
     """Take the next tuple that the core `device_ordinal` puts into its outfeed."""
     core = _core(device_ordinal)
-    with _on_this_host(name):
+    with graphs.without_device(name or "feed"):
         return _taken(feed_queue("outfeed", core), f"the outfeed of core {core}", dtypes, shapes)
-
-
-def _outfeed_dequeue(dtype: Any, shape: Any, device_ordinal: int, name: str | None) -> list[Tensor]:
-    return _outfeed_dequeue_tuple([dtype], [shape], device_ordinal, name)
 
 
 def _outfeed_dequeue_tuple_v2(
@@ -105,28 +93,33 @@ def _outfeed_dequeue_tuple_v2(
         return _outfeed_dequeue_tuple(dtypes, shapes, int(ordinal), name)
     # The number is known when the graph runs: all queues of this host are there to choose from.
     first = _core(0)
-    with _on_this_host(name):
+    with graphs.without_device(name or "feed"):
         handles = [feed_queue("outfeed", first + core) for core in range(cores_of_this_host())]
         handle = queue_at(tf.stack(handles), device_ordinal)
         return _taken(handle, "the outfeed of a core", dtypes, shapes)
 
 
-def _outfeed_dequeue_v2(
-    device_ordinal: Any, dtype: Any, shape: Any, name: str | None
-) -> list[Tensor]:
-    return _outfeed_dequeue_tuple_v2(device_ordinal, [dtype], [shape], name)
+def _of_one(handle: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the handler of the operation on one tensor, given that of the one on a tuple."""
+
+    def handle_one(**arguments: Any) -> Any:
+        for name in arguments.keys() & {"input", "shape", "dtype"}:
+            arguments[f"{name}s"] = [arguments.pop(name)]
+        return handle(**arguments)
+
+    return handle_one
 
 
 _SCALAR = np.zeros([0], np.int32)
 _HANDLERS: dict[str, Callable[..., Any]] = {
-    "InfeedEnqueue": _infeed_enqueue,
+    "InfeedEnqueue": _of_one(_infeed_enqueue_tuple),
     "InfeedEnqueuePrelinearizedBuffer": _infeed_enqueue_prelinearized_buffer,
     "InfeedEnqueueTuple": _infeed_enqueue_tuple,
-    "OutfeedDequeue": _outfeed_dequeue,
+    "OutfeedDequeue": _of_one(_outfeed_dequeue_tuple),
     "OutfeedDequeueTuple": _outfeed_dequeue_tuple,
     "OutfeedDequeueTupleV2": _outfeed_dequeue_tuple_v2,
-    "OutfeedDequeueV2": _outfeed_dequeue_v2,
-    "Prelinearize": _prelinearize,
+    "OutfeedDequeueV2": _of_one(_outfeed_dequeue_tuple_v2),
+    "Prelinearize": _of_one(_prelinearize_tuple),
     "PrelinearizeTuple": _prelinearize_tuple,
 }
 
@@ -165,10 +158,6 @@ def _core(ordinal: int) -> int:
     if ordinal < 0:
         ordinal = (device.device_index or 0) if device.device_type == "TPU" else 0
     return core_number(device.task or 0, ordinal)
-
-
-def _on_this_host(name: str | None) -> Any:
-    return graphs.without_device(name or "feed")
 
 
 _FEEDS = "the host's end of infeed and outfeed reaches the replicas on this CPU"

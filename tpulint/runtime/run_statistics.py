@@ -225,10 +225,6 @@ class Watch:
             if len(self.errors) < MOST_ERRORS:
                 self.errors.setdefault((type(error).__name__, place or str(error)), error)
 
-    def unfinished(self) -> list[probes.UnfinishedSegment]:
-        """Return the host clusters that had not ended when their step failed."""
-        return probes.unfinished()
-
     def stop(self, thread: int) -> None:
         """End the steps that run now, and those of the sessions that the Python thread runs.
 
@@ -238,13 +234,12 @@ class Watch:
         self._cancel()
         threads.close_sessions_of_thread(thread)
 
-    def resume(self) -> None:
-        """Let steps run again."""
-        raising.steps_stopped.clear()
-
-    def host_functions(self) -> list[str]:
-        """Return the user's lines that Python functions of graphs are at now."""
-        return waiting.host_functions()
+    resume = staticmethod(raising.steps_stopped.clear)
+    """Let steps run again."""
+    host_functions = staticmethod(waiting.host_functions)
+    """Return the user's lines that Python functions of graphs are at now."""
+    unfinished = staticmethod(probes.unfinished)
+    """Return the host clusters that had not ended when their step failed."""
 
 
 @contextmanager

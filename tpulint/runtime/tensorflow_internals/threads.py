@@ -118,7 +118,8 @@ class GraphCall:
     def __init__(self, contents: Callable[[], GraphContents]) -> None:
         self.began = next(moments)
         self.contents = contents
-        self._message = ""
+        self.message = ""
+        """What the error says with which the call has ended."""
         self._outer: GraphCall | None = None
 
     def __enter__(self) -> None:
@@ -128,13 +129,8 @@ class GraphCall:
     def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
         _in_thread.call = self._outer
         if error is not None:
-            self._message = str(getattr(error, "message", error))
+            self.message = str(getattr(error, "message", error))
             _in_thread.failed = self
-
-    def has_failed_with(self, message: str) -> bool:
-        """Return whether an error with `message` says how the call has ended."""
-        # TensorFlow appends the name of the operation.
-        return message.startswith(self._message)
 
 
 def call_of_error(message: str) -> GraphCall | None:
@@ -143,7 +139,8 @@ def call_of_error(message: str) -> GraphCall | None:
     The error of a function is made when the call has ended, that of a session before.
     """
     failed: GraphCall | None = getattr(_in_thread, "failed", None)
-    if failed is not None and failed.has_failed_with(message):
+    # TensorFlow appends the name of the operation.
+    if failed is not None and message.startswith(failed.message):
         return failed
     call: GraphCall | None = getattr(_in_thread, "call", None)
     return call
