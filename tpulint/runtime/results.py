@@ -119,17 +119,12 @@ def marked_graph(outputs: Any) -> Any:
 
 def _marked(value: Any) -> Marked | None:
     if isinstance(value, graphs.EagerTensor):
-        eager = _of_eager.get(id(value))
-        return eager[0] if eager else None
-    if isinstance(value, (tf.Operation, tf.Tensor)):
-        return _in_graph(value.graph, value.name)
-    graph = value if isinstance(value, tf.Graph) else getattr(value, "graph", None)
-    return _in_graph(graph, None)
-
-
-def _in_graph(graph: Any, name: str | None) -> Marked | None:
-    counterparts = counterparts_in(graph)
-    counterpart = counterparts.get(name) if name else next(iter(counterparts.values()), None)
+        counterpart = _of_eager.get(id(value))
+    elif isinstance(value, (tf.Operation, tf.Tensor)):
+        counterpart = counterparts_in(value.graph).get(value.name)
+    else:
+        graph = value if isinstance(value, tf.Graph) else getattr(value, "graph", None)
+        counterpart = next(iter(counterparts_in(graph).values()), None)
     return counterpart[0] if counterpart else None
 
 
@@ -196,7 +191,11 @@ def refuse_gradients(
     """
     results: list[list[Any]] = [[] for _ in executed]
     for number, output in enumerate(marked.replicated_outputs):
-        tensors = _as_one_operation([replica[number] for replica in executed], output)
+        # They pass through one operation, as through the marked `output`.
+        with graphs.default_graph().gradient_override_map({"IdentityN": _GRADIENT}):
+            tensors = tf.identity_n([replica[number] for replica in executed])
+        operations.set_attr(tensors[0].op, _OUTPUT, output.name)
+        gradients.redirect_gradient_search(tensors[0].op, output)
         for replica, tensor in enumerate(tensors):
             result = tf.identity(tensor, name=f"output_{number}_shard_{replica}")
             result.set_shape(marked_results[replica][number].shape)
@@ -219,15 +218,6 @@ def refuse_gradients_of_value(value: Any, symbol: Any) -> None:
             raise LookupError(message)
 
         gradients.refuse_on_tapes(value, symbol, refuse)
-
-
-def _as_one_operation(tensors: list[Any], output: Any) -> list[Any]:
-    """Return `tensors`, one a replica, passed through one operation, as by the marked `output`."""
-    with graphs.default_graph().gradient_override_map({"IdentityN": _GRADIENT}):
-        through: list[Any] = tf.identity_n(tensors)
-    operations.set_attr(through[0].op, _OUTPUT, output.name)
-    gradients.redirect_gradient_search(through[0].op, output)
-    return through
 
 
 @tf.RegisterGradient(_GRADIENT)  # type: ignore[untyped-decorator]

@@ -191,7 +191,12 @@ def _computation(scope: ConstantScope, tensor: Tensor) -> _Computation | None:
 def _add_shape(scope: ConstantScope, tensor: Tensor, computation: _Computation) -> bool:
     """Add `tensor`, of a shape, to `computation`; return whether that can be done."""
     op = tensor.op
-    size = _static_size(op, op.inputs[tensor.value_index].shape)
+    shape = op.inputs[tensor.value_index].shape
+    size: Any = None
+    if op.type == "Rank":
+        size = shape.rank
+    elif shape.is_fully_defined():
+        size = shape.num_elements() if op.type == "Size" else shape.as_list()
     if size is not None:
         computation.sizes[tensor.name] = size, tensor.dtype
         return True
@@ -210,14 +215,6 @@ def _argument(scope: ConstantScope, tensor: Tensor) -> tuple[ConstantScope, Tens
         scope, handed_in = scope.call
         tensor = handed_in[tensor.name]
     return scope, tensor
-
-
-def _static_size(op: Operation, shape: tf.TensorShape) -> Any:
-    if op.type == "Rank":
-        return shape.rank
-    if not shape.is_fully_defined():
-        return None
-    return shape.num_elements() if op.type == "Size" else shape.as_list()
 
 
 def _constant_of_other_region(scope: ConstantScope, tensor: Tensor) -> DeviceConstant | None:

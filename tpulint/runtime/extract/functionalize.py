@@ -164,7 +164,12 @@ class _Plan:
         predicate = self._condition(nodes[0])[0]
         merges = [node for node in nodes if self._is_here(node)]
         alone = [node for node in nodes if not self._is_here(node)]
-        taken = {merge: self._merge_inputs(merge, predicate) for merge in merges}
+        taken: dict[FlatNode, tuple[Tensor, Tensor]] = {}
+        for merge in merges:
+            first, other = merge.op.inputs
+            if (predicate, 0) not in self.level.conditions_of(first):
+                first, other = other, first
+            taken[merge] = first, other
         wanted: tuple[list[FlatNode], list[FlatNode]] = ([], [])
         for node in alone:
             wanted[self._condition(node)[1]].append(node)
@@ -203,12 +208,6 @@ class _Plan:
             if made_by is None or self._is_here(made_by):
                 return predicate, value
         raise AssertionError(f"{node.op.name} needs predicates that need each other: {more}")
-
-    def _merge_inputs(self, merge: FlatNode, predicate: str) -> tuple[Tensor, Tensor]:
-        first, other = merge.op.inputs
-        return (
-            (first, other) if (predicate, 0) in self.level.conditions_of(first) else (other, first)
-        )
 
     def _needs(self, node: FlatNode) -> list[FlatNode]:
         if self.is_conditional(node):
@@ -432,11 +431,15 @@ class _LevelBuilder:
         images = [image for name in names for image in self.done.get(name, ())]
         return [image for image in images if image.graph is graph]
 
-    def result(self, tensor: Tensor | int | None, instead: Tensor | int | None) -> Tensor:
+    def result(self, tensor: Tensor | int | None, instead: Tensor) -> Tensor:
         """Return a branch's result for `tensor`, or zeros like `instead` where it has none."""
         if isinstance(tensor, int):
             return tf.constant(tensor)
-        return _zeros_like(instead) if tensor is None else tf.identity(self.image(tensor.name))
+        if tensor is not None:
+            return tf.identity(self.image(tensor.name))
+        has_rank = instead.shape.rank is not None
+        shape = [size or 0 for size in instead.shape.as_list()] if has_rank else []
+        return tf.zeros(shape, instead.dtype.base_dtype)
 
     def _build_conditional(self, conditional: ConditionalNodes) -> None:
         wanted = conditional.results
@@ -541,9 +544,3 @@ def _order_accesses(
     # The executor, which runs what is not compiled, drops what leads to no output.
     graph.control_outputs.extend(op for op in graph.get_operations() if op.op_def.is_stateful)
     return order.order_accesses(graph, graph.inputs, arguments, added)
-
-
-def _zeros_like(tensor: Tensor) -> Tensor:
-    """Return zeros for `tensor` in the branch that does not have it, where they are never used."""
-    shape = [size or 0 for size in tensor.shape.as_list()] if tensor.shape.rank is not None else []
-    return tf.zeros(shape, tensor.dtype.base_dtype)

@@ -218,7 +218,12 @@ def _collect_automatic(region: Region, clusters: AutomaticClusters, seen: set[in
             inside = [_collect_automatic(body, clusters, seen) for body in bodies(region, op)]
             holds_some = holds_some or any(inside)
     wanted = _with_variants(region, alone)
-    _name_clusters(region, wanted, clusters)
+    # Operations that pass tensors to each other are in one cluster, in program order.
+    for op in region.ops:
+        if op.name in wanted and key_of(region, op) not in clusters.clusters:
+            name = f"auto{len(set(clusters.clusters.values()))}"
+            for member in _connected(op, wanted):
+                clusters.clusters[key_of(region, member)] = name
     if wanted or holds_some:
         clusters.graphs.add(id(region.graph))
     return bool(wanted) or holds_some
@@ -241,17 +246,6 @@ def _with_variants(region: Region, wanted: Iterable[Operation]) -> dict[str, Ope
 
 def _is_variant(tensor: object) -> bool:
     return bool(tensor.dtype.base_dtype.name == "variant")  # type: ignore[attr-defined]
-
-
-def _name_clusters(
-    region: Region, wanted: dict[str, Operation], clusters: AutomaticClusters
-) -> None:
-    """Put operations that pass tensors to each other into one cluster, in program order."""
-    for op in region.ops:
-        if op.name in wanted and key_of(region, op) not in clusters.clusters:
-            name = f"auto{len(set(clusters.clusters.values()))}"
-            for member in _connected(op, wanted):
-                clusters.clusters[key_of(region, member)] = name
 
 
 def _connected(start: Operation, wanted: dict[str, Operation]) -> Iterable[Operation]:

@@ -124,19 +124,27 @@ def extract(marked: Marked) -> ReplicatedProgram:
         if tensor.op.type == "TPUReplicatedInput"
     }
     inputs = {names_inside[name]: tensor for name, tensor in from_outside.items()}
+    boundary = {}
+    for name, tensor in inputs.items():
+        # All replicas share packed handles and captured tensors.
+        tensors = tuple(replicated[name].inputs) if name in replicated else (tensor,)
+        is_whole = len(tensors) == marked.num_replicas
+        boundary[name] = tensors if is_whole else tensors * marked.num_replicas
+    # A mirrored variable may also be passed as an argument, as its handle.
+    arguments = marked.replicated_inputs[: len(marked.inputs)]
+    mirrored = frozenset(
+        name for name, op in replicated.items() if op.get_attr("is_mirrored_variable")
+    )
     return ReplicatedProgram(
         marked=marked,
         region=region,
-        boundary={
-            name: _per_replica(tensor, replicated.get(name), marked.num_replicas)
-            for name, tensor in inputs.items()
-        },
+        boundary=boundary,
         of_strategy=frozenset(
-            name for name, op in replicated.items() if _is_replicated_variable(marked, op)
+            name
+            for name, op in replicated.items()
+            if (name in mirrored if op in arguments else op.outputs[0].dtype == tf.resource)
         ),
-        mirrored=frozenset(
-            name for name, op in replicated.items() if op.get_attr("is_mirrored_variable")
-        ),
+        mirrored=mirrored,
         variable_names={
             name: marked.variable_names[op.name]
             for name, op in replicated.items()
@@ -165,15 +173,6 @@ def _marked_region(marked: Marked) -> tuple[Region, dict[str, Tensor]]:
     return Region(marked.graph, ops, tuple(from_outside), marked.outputs, nodes), from_outside
 
 
-def _is_replicated_variable(marked: Marked, op: Operation) -> bool:
-    """Return whether `op` gives each replica the handle of its own copy of a variable."""
-    # A mirrored variable may also be passed as an argument, as its handle.
-    is_argument = op in marked.replicated_inputs[: len(marked.inputs)]
-    if is_argument:
-        return bool(op.get_attr("is_mirrored_variable"))
-    return bool(op.outputs[0].dtype == tf.resource)
-
-
 def _operations(marked: Marked, inside: Callable[[Operation], bool]) -> tuple[Operation, ...]:
     """Return the operations of the computation that TensorFlow runs, in program order."""
     outputs = [tensor.op for tensor in marked.outputs]
@@ -183,9 +182,3 @@ def _operations(marked: Marked, inside: Callable[[Operation], bool]) -> tuple[Op
         return reached_operations(in_program_order(marked.graph, built), outputs)
     live = needed_operations([*outputs, *marked.control_outputs], inside)
     return in_program_order(marked.graph, live)
-
-
-def _per_replica(tensor: Tensor, source: Operation | None, replicas: int) -> tuple[Tensor, ...]:
-    """Return a tensor for each replica; all share packed handles and captured tensors."""
-    tensors = tuple(source.inputs) if source is not None else (tensor,)
-    return tensors if len(tensors) == replicas else tensors * replicas

@@ -162,7 +162,8 @@ class TPUReplicateContext(graphs.XLAControlFlowContext):  # type: ignore[misc]
     def _tie(self, op: Any) -> None:
         inside, outside = list[Any](), list[Any]()
         for control in op.control_inputs:  # TensorFlow looks each of them up whenever it is asked
-            (inside if self._is_inside(control) else outside).append(control)
+            around = graphs.contexts_outwards(graphs.context_of(control))
+            (inside if self in around else outside).append(control)
         if outside:
             op._remove_all_control_inputs()
             op._add_control_inputs(inside)
@@ -181,9 +182,6 @@ class TPUReplicateContext(graphs.XLAControlFlowContext):  # type: ignore[misc]
                 outside = [tf.identity(c.outputs[0]).op for c in outside if c.outputs]
                 self.Exit()
             op._add_control_inputs(outside)
-
-    def _is_inside(self, op: Any) -> bool:
-        return self in graphs.contexts_outwards(graphs.context_of(op))
 
     @property
     def _outside_compilation_counter(self) -> int:

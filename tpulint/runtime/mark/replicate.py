@@ -203,7 +203,12 @@ def _mark(request: ReplicateRequest, mode: Mode) -> MarkResult | None:
         context.ExitResult(outputs.tensors)
     if context.clusters.cores:
         operations.set_attr(info, HOST_COMPUTE_CORE, context.clusters.cores)
-    status = _compile_status(request, info, cluster)
+    with tf.control_dependencies([info]):
+        if request.use_tpu:
+            status = tpu.tpu_ops.tpu_compilation_result()
+            operations.set_attr(status.op, COMPILATION_STATUS, cluster)
+        else:
+            status = tf.no_op(name="compilation_status")
     fan_out, results = _fan_out(outputs, len(flat))
     marked = Marked(
         graph=graph,
@@ -296,15 +301,6 @@ def _is_partitioned(request: ReplicateRequest) -> bool:
         and assignment is not None
         and assignment.num_cores_per_replica > 1
     )
-
-
-def _compile_status(request: ReplicateRequest, info: Any, cluster: str) -> Any:
-    with tf.control_dependencies([info]):
-        if not request.use_tpu:
-            return tf.no_op(name="compilation_status")
-        status = tpu.tpu_ops.tpu_compilation_result()
-        operations.set_attr(status.op, COMPILATION_STATUS, cluster)
-        return status
 
 
 def _fan_out(outputs: Outputs, num_replicas: int) -> tuple[list[Any], list[Any]]:

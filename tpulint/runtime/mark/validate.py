@@ -42,7 +42,9 @@ def report_escapes() -> Iterator[None]:
     try:
         yield
     except ValueError as error:
-        if not _is_escape(error):
+        text = str(error)
+        is_flat = _FLAT.match(text) or "must be from the same graph as" in text
+        if not is_flat and not isinstance(error, tracebacks.InaccessibleTensorError):
             raise
         rule = _rule_of(error, graphs.default_graph())
         if rule is None:
@@ -92,18 +94,17 @@ def _escape(tensor: Any, left: Any, user: Any) -> errors.EscapedTensorError:
     )
 
 
-def _is_escape(error: ValueError) -> bool:
-    if isinstance(error, tracebacks.InaccessibleTensorError):
-        return True
-    text = str(error)
-    return bool(_FLAT.match(text)) or "must be from the same graph as" in text
-
-
 def _rule_of(error: ValueError, graph: Any) -> str | None:
     """Return the rule of `error`, which came out of the computation that is built in `graph`."""
     flat = _FLAT.match(str(error))
     if flat:
-        return _rule_in_flat_graph(graph, *flat.groups())
+        producer, user = flat.groups()
+        operations = {op.name: op for op in graph.get_operations()}
+        around = set(graphs.contexts_outwards(graphs.context_of(graph)))
+        if user in operations:
+            around |= set(graphs.contexts_outwards(graphs.context_of(operations[user])))
+        left = _context_left(operations[producer], around)
+        return "TPU303" if left is None else _rule_of_context(left)
     for frame, _ in reversed(list(walk_tb(error.__traceback__))):
         users = [frame.f_locals.get(name) for name in ("self", "graph")]
         functions = (user for user in users if isinstance(user, graphs.FuncGraph))
@@ -132,15 +133,6 @@ def rule_of_tensor(tensor: Any, used_in: Any) -> str | None:
             return "TPU207" if any(map(cluster_of, held_by)) else "TPU303"
         inner = outer
     return "TPU303"
-
-
-def _rule_in_flat_graph(graph: Any, producer: str, used: str) -> str:
-    around = set(graphs.contexts_outwards(graphs.context_of(graph)))
-    operations = {op.name: op for op in graph.get_operations()}
-    if used in operations:
-        around |= set(graphs.contexts_outwards(graphs.context_of(operations[used])))
-    left = _context_left(operations[producer], around)
-    return "TPU303" if left is None else _rule_of_context(left)
 
 
 def _rule_of_context(context: Any) -> str:
