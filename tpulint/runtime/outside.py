@@ -48,16 +48,13 @@ def experimental_map_outside_compilation(
     A replica is on one core here, so its tensors are whole: each shard is cut out and given to a
     host cluster of its own, and their results are joined as the first split argument was cut.
     """
-    if real_tpu():
-        return _outside_compilation(True, computation, args, kwargs)
-    tiles = [cores.shard_counts(arg) for arg in args]
+    tiles = [] if real_tpu() else [cores.shard_counts(arg) for arg in args]
     split = next((counts for counts in tiles if counts), None)
     if split is None:
         return _outside_compilation(True, computation, args, kwargs)
     shards = [_cut(arg, counts) if counts else None for arg, counts in zip(args, tiles)]
-    number = max(len(cut) for cut in shards if cut is not None)
     results = []
-    for index in range(number):
+    for index in range(max(len(cut) for cut in shards if cut is not None)):
         arguments = [arg if cut is None else cut[index] for arg, cut in zip(args, shards)]
         results.append(_outside_compilation(True, computation, tuple(arguments), dict(kwargs)))
     return tf.nest.map_structure(lambda *shards: cores.join_shards(shards, split), *results)

@@ -111,13 +111,9 @@ def rewrite(
     xla_options: Any = None,
 ) -> Any:
     """Run `replicate` with one replica, whose arguments are `inputs`, and unpack its result."""
+    of_one = None if inputs is None else [inputs]
     return replicate(
-        computation,
-        None if inputs is None else [inputs],
-        infeed_queue=infeed_queue,
-        device_assignment=device_assignment,
-        name=name,
-        xla_options=xla_options,
+        computation, of_one, infeed_queue, device_assignment, name, xla_options=xla_options
     )[0]
 
 
@@ -246,13 +242,9 @@ def split_compile_and_shard(
     xla_options: Any = None,
 ) -> tuple[Any, list[Any]]:
     """Run `shard`, and return (compilation status, results)."""
+    pieces = _pieces(inputs, num_shards, input_shard_axes)
     status, outputs = split_compile_and_replicate(
-        computation,
-        _pieces(inputs, num_shards, input_shard_axes),
-        infeed_queue=infeed_queue,
-        device_assignment=device_assignment,
-        name=name,
-        xla_options=xla_options,
+        computation, pieces, infeed_queue, device_assignment, name, xla_options=xla_options
     )
     if outputs[0] is None or isinstance(outputs[0], tf.Operation):
         return status, [outputs[0]]

@@ -10,6 +10,7 @@ from typing import Any
 import tensorflow as tf
 
 from tpulint.runtime.errors import UnfetchableError, as_fault
+from tpulint.runtime.extract.region import before_identities
 from tpulint.runtime.mark.marked import Marked, is_marked
 from tpulint.runtime.tensorflow_internals import gradients, graphs, operations
 from tpulint.runtime.tensorflow_internals.patching import Changed, after_install, patch, patch_value
@@ -209,10 +210,7 @@ def refuse_gradients(
 def refuse_gradients_of_value(value: Any, symbol: Any) -> None:
     """Do the same for the eager `value` of the result `symbol` of a traced call."""
     if gradients.is_recording() and value.dtype.is_floating:
-        op = symbol.op
-        while op.type == "Identity":
-            op = op.inputs[0].op
-        message = _refusal(op)
+        message = _refusal(before_identities(symbol).op)
 
         def refuse(*_: Any) -> None:
             raise LookupError(message)

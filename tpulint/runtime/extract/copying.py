@@ -18,6 +18,7 @@ from typing import Any
 import tensorflow as tf
 
 from tpulint.runtime.extract.region import Operation, Region, Tensor
+from tpulint.runtime.mark.marked import MARKS
 from tpulint.runtime.tensorflow_internals import graphs, operations
 
 
@@ -70,14 +71,6 @@ def clamped_value(op: Operation) -> Tensor | None:
     return op.inputs[0] if is_reached else None
 
 
-_MARKS = (
-    "_tpu_replicate",
-    "_xla_outside_compilation",
-    "_xla_map_outside_compilation",
-    "_tpu_input_identity",
-    "_tpu_output_identity",
-    "_post_device_rewrite",
-)
 _NO_OP_ON_DEVICE = frozenset({"Assert"})
 
 
@@ -116,7 +109,7 @@ def copy_operations(
         node.device = ""
         # Colocated operations may be in other segments.
         node.attr.pop("_class", None)
-        for mark in () if with_marks else _MARKS:
+        for mark in () if with_marks else MARKS:
             node.attr.pop(mark, None)
         del node.input[:]
         if op.type == "TensorArrayV3" and region.cluster_of(op) is None:

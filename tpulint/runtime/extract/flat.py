@@ -16,7 +16,13 @@ from typing import Any
 
 from tpulint.ordering import reachable
 from tpulint.runtime.extract.copying import inputs_of
-from tpulint.runtime.extract.region import Operation, Tensor, sources_of, topological_sort
+from tpulint.runtime.extract.region import (
+    Operation,
+    Tensor,
+    before_identities,
+    sources_of,
+    topological_sort,
+)
 from tpulint.runtime.tensorflow_internals import graphs
 from tpulint.runtime.tensorflow_internals.operations import PLUMBING
 
@@ -162,11 +168,7 @@ class Level:
 
 def predicate_of(switch: Operation) -> str:
     """Return the name of the predicate of `switch`; a conditional has several copies of it."""
-    tensor = switch.inputs[1]
-    while tensor.op.type == "Identity":
-        tensor = tensor.op.inputs[0]
-    name: str = tensor.name
-    return name
+    return str(before_identities(switch.inputs[1]).name)
 
 
 def is_variable(op: Operation) -> bool:

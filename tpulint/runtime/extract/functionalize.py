@@ -31,6 +31,7 @@ from tpulint.runtime.extract.region import (
     Operation,
     Region,
     Tensor,
+    before_identities,
     needed_operations,
     topological_sort,
 )
@@ -464,7 +465,7 @@ class _LevelBuilder:
             )
         names = [result.name for result in wanted]
         self.tensors.update(zip(names, results, strict=True))
-        self.done.update({name: [_producing_operation(ran)] for name in conditional.finished})
+        self.done.update({name: [before_identities(ran).op] for name in conditional.finished})
 
     def _build_loop(self, node: FlatNode) -> None:
         loop = Loop(node.ops, node.loop)
@@ -512,16 +513,9 @@ class _LevelBuilder:
         for exit_, result in zip(loop.exits, results, strict=True):
             if exit_ is not None:
                 self.tensors[exit_.outputs[0].name] = result
-        loop_operation = _producing_operation(results[0])
+        loop_operation = before_identities(results[0]).op
         self.done.update({name: [loop_operation] for name in node.names})
         self.added |= {counter.op.name for counter in loop_operation.inputs[:2]}
-
-
-def _producing_operation(result: Tensor) -> Operation:
-    """Return the conditional or loop that has the output `result`."""
-    while result.op.type == "Identity":
-        result = result.op.inputs[0]
-    return result.op
 
 
 def _order_accesses(

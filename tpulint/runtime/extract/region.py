@@ -209,6 +209,13 @@ def sources_of(op: Operation) -> list[Operation]:
     return [*(tensor.op for tensor in op.inputs), *op.control_inputs]
 
 
+def before_identities(tensor: Tensor) -> Tensor:
+    """Return the tensor that Identity operations pass on as `tensor`."""
+    while tensor.op.type == "Identity":
+        tensor = tensor.op.inputs[0]
+    return tensor
+
+
 def in_program_order(graph: Graph, operations: Mapping[str, Operation]) -> tuple[Operation, ...]:
     """Return `operations` in the order of their creation, but each after its needs.
 

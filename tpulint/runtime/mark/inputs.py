@@ -21,25 +21,13 @@ class Inputs:
     """`flat[replica][i]` are tensors; a None input is a constant 0 there.
 
     `is_none[i]` and `is_composite[i]` describe flat input i in replica 0. `structure` is
-    the structure of replica 0's inputs, and `arity` their number before flattening.
+    the structure of replica 0's inputs.
     """
 
     structure: Any
     flat: list[list[Tensor]]
     is_none: list[bool]
     is_composite: list[bool]
-
-    @property
-    def arity(self) -> int:
-        return len(self.structure)
-
-    def packed(self, tensors: list[Tensor]) -> list[Any]:
-        """Return `tensors`, one for each flat input, in the inputs' structure, None restored."""
-        values = [None if none else t for none, t in zip(self.is_none, tensors, strict=False)]
-        packed: list[Any] = tpu.nest.pack_sequence_as(
-            self.structure, values, expand_composites=True
-        )
-        return packed
 
 
 def check_is_per_replica(inputs: Any) -> None:
@@ -98,12 +86,13 @@ def check_arity(computation: Callable[..., Any], inputs: Inputs, infeed_queue: A
         AttributeError: as above, and an input has no `name` to be listed by (TensorFlow's
             own message cannot be put together then).
     """
-    needs = tpu.check_function_argument_count(computation, inputs.arity, infeed_queue)
+    arity = len(inputs.structure)
+    needs = tpu.check_function_argument_count(computation, arity, infeed_queue)
     if needs is None:
         return
     message = (
         "Supplied computation cannot be called with the specified inputs. "
-        f"You specified {inputs.arity} inputs: {[i.name for i in inputs.structure]}"
+        f"You specified {arity} inputs: {[i.name for i in inputs.structure]}"
     )
     if infeed_queue is None:
         raise errors.ArityError(f"{message}, but the computation needs {needs}")

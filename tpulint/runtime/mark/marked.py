@@ -40,6 +40,7 @@ OUTPUT_IDENTITY = "_tpu_output_identity"
 POST_DEVICE_REWRITE = "_post_device_rewrite"
 COMPILATION_STATUS = "_tpu_compilation_status"
 HOST_COMPUTE_CORE = "host_compute_core"
+MARKS = (REPLICATE, OUTSIDE, MAP_OUTSIDE, INPUT_IDENTITY, OUTPUT_IDENTITY, POST_DEVICE_REWRITE)
 _BOUNDARY = frozenset({"TPUReplicatedInput", "TPUReplicatedOutput"})
 
 

@@ -283,12 +283,12 @@ def _arguments(
     for tensor, is_composite in zip(tensors, flattened.is_composite, strict=False):
         if not padded or is_composite:
             operations.set_attr(tensor.op, INPUT_IDENTITY, True)
-    args = flattened.packed(tensors)
+    values = [None if none else t for none, t in zip(flattened.is_none, tensors, strict=False)]
+    args: list[Any] = tpu.nest.pack_sequence_as(flattened.structure, values, expand_composites=True)
     queue = request.infeed_queue
     if queue is not None:
         queue.set_number_of_shards(len(flattened.flat))
-        for tensor in queue.generate_dequeue_op():
-            args.append(tensor)
+        args += queue.generate_dequeue_op()
     return args
 
 

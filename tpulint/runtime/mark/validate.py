@@ -184,20 +184,29 @@ def _check_outputs(marked: Marked) -> None:
 
 
 def _check_assignment(assignment: Any, num_replicas: int) -> None:
-    if assignment is None:
-        _check_is_whole_topology(num_replicas)
+    system = current_system()
+    if assignment is None and (system is None or num_replicas in (1, system.num_cores)):
         return
-    cores = assignment.core_assignment
-    coordinates = cores.reshape(-1, cores.shape[-1]).tolist()
-    per_replica = assignment.num_cores_per_replica
-    system, topology = current_system(), assignment.topology
-    # The cores of the system that runs it, of which the topology in the assignment may not be.
-    in_topology = system.num_cores if system else topology.num_tasks * topology.num_tpus_per_task
+    if system is not None:
+        # The cores of the system that runs it, of which the topology in the assignment may not be.
+        in_topology = system.num_cores
+    else:
+        in_topology = assignment.topology.num_tasks * assignment.topology.num_tpus_per_task
     if num_replicas > in_topology:
         raise _Refused(
             f"Requested num_replicas={num_replicas} but there are only {in_topology} cores in "
             "the TPU topology."
         )
+    if assignment is None:
+        raise _Refused(
+            f"TPUReplicate asked to create {num_replicas} replicas, but the number of cores in the "
+            f"TPU topology is {in_topology} and no TPU device assignment was supplied. A TPU "
+            "device assignment is required if the number of replicas is not 1 or the number of "
+            f"cores in the topology ({in_topology})"
+        )
+    cores = assignment.core_assignment
+    coordinates = cores.reshape(-1, cores.shape[-1]).tolist()
+    per_replica = assignment.num_cores_per_replica
     if num_replicas * per_replica > in_topology:
         raise _Refused(
             f"Requested num_replicas={num_replicas} with {per_replica} cores per replica, but "
@@ -212,23 +221,6 @@ def _check_assignment(assignment: Any, num_replicas: int) -> None:
     twice = [c for c, count in Counter(map(tuple, coordinates)).items() if count > 1]
     if twice:
         raise _Refused(f"Duplicate coordinates in device_assignment: {', '.join(map(str, twice))}")
-
-
-def _check_is_whole_topology(num_replicas: int) -> None:
-    system = current_system()
-    if system is None or num_replicas in (1, system.num_cores):
-        return
-    if num_replicas > system.num_cores:
-        raise _Refused(
-            f"Requested num_replicas={num_replicas} but there are only {system.num_cores} cores "
-            "in the TPU topology."
-        )
-    raise _Refused(
-        f"TPUReplicate asked to create {num_replicas} replicas, but the number of cores in the "
-        f"TPU topology is {system.num_cores} and no TPU device assignment was supplied. A TPU "
-        "device assignment is required if the number of replicas is not 1 or the number of cores "
-        f"in the topology ({system.num_cores})"
-    )
 
 
 def _check_cores(context: TPUReplicateContext, cores: int) -> None:
