@@ -167,7 +167,7 @@ def _results(outcome: MarkResult, ran: StepOutputs) -> list[Any]:
     """Return the runnable results of each replica, in the computation's structure."""
     if isinstance(outcome.results[0], tf.Operation):
         return [
-            _remembered(outcome, tf.group(done), twin)
+            results.register_result(tf.group(done), outcome.marked, twin)
             for done, twin in zip(ran.done, outcome.results, strict=True)
         ]
     marked_results = [[twin for twin in replica if twin is not None] for replica in outcome.results]
@@ -177,17 +177,13 @@ def _results(outcome: MarkResult, ran: StepOutputs) -> list[Any]:
     ):
         rest = iter(tensors)
         flat = [
-            twin if twin is None else _remembered(outcome, next(rest), twin) for twin in replica
+            twin if twin is None else results.register_result(next(rest), outcome.marked, twin)
+            for twin in replica
         ]
         of_replicas.append(
             tpu.nest.pack_sequence_as(outcome.structure, flat, expand_composites=True)
         )
     return of_replicas
-
-
-def _remembered(outcome: MarkResult, executable: Any, twin: Any) -> Any:
-    results.register_result(executable, outcome.marked, twin)
-    return executable
 
 
 @tracebacks.builder

@@ -21,8 +21,8 @@ _of_eager: dict[int, tuple[Marked, Any]] = {}
 _OF_GRAPH = "_tpulint_marked_results"
 
 
-def register_result(executable: Any, marked: Marked, twin: Any) -> None:
-    """Note that `executable`, which the user gets, replaces the marked `twin`."""
+def register_result(executable: Any, marked: Marked, twin: Any) -> Any:
+    """Return `executable`, which the user gets, noted as what replaces the marked `twin`."""
     if isinstance(executable, graphs.EagerTensor):
         register_eager_result(executable, (marked, twin))
     else:
@@ -30,6 +30,7 @@ def register_result(executable: Any, marked: Marked, twin: Any) -> None:
             executable.graph, _OF_GRAPH, {}
         )
         counterparts[executable.name] = marked, twin
+    return executable
 
 
 def marked_counterparts(graph: Any) -> dict[str, Any]:

@@ -10,7 +10,7 @@ each conditional that uses them; nodes with effects run in the first, which retu
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -41,15 +41,9 @@ from tpulint.runtime.tensorflow_internals import graphs, operations
 Group = Sequence[FlatNode]
 
 
-@dataclass(frozen=True, eq=False)
-class BranchResult:
-    """The tensor `name`, and its value if the predicate is false, and if it is true.
-
-    A number is the tensor itself; None is for a tensor of the other branch, which has no value.
-    """
-
-    name: str
-    of: tuple[Tensor | int | None, Tensor | int | None]
+# What a conditional returns if its predicate is false, and if it is true. A number is the tensor
+# itself; None is for a tensor of the other branch, which has no value.
+BranchResult = tuple[Tensor | int | None, Tensor | int | None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,14 +54,15 @@ class ConditionalNodes:
     merges: Sequence[FlatNode]
     wanted: tuple[Sequence[FlatNode], Sequence[FlatNode]]
     """The nodes to make if the predicate is false, and if it is true."""
-    results: Sequence[BranchResult]
+    results: Mapping[str, BranchResult]
+    """By the name of the tensor."""
     content: Sequence[FlatNode]
     finished: frozenset[str]
     """The names of the operations that are not to be made again."""
 
     def used_outside(self, value: int) -> list[Tensor]:
         """Return the tensors that the branch of `value` returns."""
-        taken = [result.of[value] for result in self.results]
+        taken = [result[value] for result in self.results.values()]
         return [tensor for tensor in taken if tensor is not None and not isinstance(tensor, int)]
 
     @property
@@ -180,17 +175,19 @@ class _Plan:
                     wanted[value].append(self.level.owner[tensor.op.name])
         content = tuple(self._content(wanted[value])[0] for value in (0, 1))
         inside = {*content[0], *content[1], *nodes}
-        results = [
-            result for merge, both in taken.items() for result in _merge_results(merge.op, both)
-        ]
+        results: dict[str, BranchResult] = {}
+        for merge, both in taken.items():
+            merged, number = merge.op.outputs
+            results[merged.name] = both
+            if number.consumers():  # the number of the input that it took
+                first = 0 if both[0] is merge.op.inputs[0] else 1
+                results[number.name] = first, 1 - first
         finished = {merge.op.name for merge in merges}
         for value in (0, 1):
             for node, leaving in self._needed_later(content[value], inside, alone):
                 finished |= node.names
-                results += [
-                    BranchResult(tensor.name, (None, tensor) if value else (tensor, None))
-                    for tensor in leaving
-                ]
+                for tensor in leaving:
+                    results[tensor.name] = (None, tensor) if value else (tensor, None)
         return ConditionalNodes(
             predicate, merges, wanted, results, (*content[0], *content[1]), frozenset(finished)
         )
@@ -265,15 +262,6 @@ class _Plan:
         if node.loop is None and kinds & {"resource", "variant"}:
             return False
         return self.level.has_effects(node) or node in alone
-
-
-def _merge_results(merge: Operation, taken: tuple[Tensor, Tensor]) -> Iterator[BranchResult]:
-    """Return the results of `merge`: its value, and the number of the input that it took."""
-    value, number = merge.outputs
-    yield BranchResult(value.name, taken)
-    if number.consumers():
-        first = 0 if taken[0] is merge.inputs[0] else 1
-        yield BranchResult(number.name, (first, 1 - first))
 
 
 class Loop:
@@ -443,14 +431,15 @@ class _LevelBuilder:
         return tf.zeros(shape, instead.dtype.base_dtype)
 
     def _build_conditional(self, conditional: ConditionalNodes) -> None:
-        wanted = conditional.results
-
         def branch(value: int) -> list[Tensor]:
             here = self.here | {(conditional.predicate, value)}
             tensors, done = dict(self.tensors), dict(self.done)
             inside = _LevelBuilder(self.region, self.level, tensors, done, self.unordered, here)
             inside.build(conditional.wanted[value], conditional.used_outside(value))
-            results = [inside.result(result.of[value], result.of[1 - value]) for result in wanted]
+            results = [
+                inside.result(result[value], result[1 - value])
+                for result in conditional.results.values()
+            ]
             handed = [tensor for tensor in conditional.switched if tensor.name in self.tensors]
             body, accesses = _order_accesses(
                 ((self.tensors[tensor.name], tensor.op.name) for tensor in handed), inside.added
@@ -463,8 +452,7 @@ class _LevelBuilder:
             ran, *results = tf.cond(
                 predicate, lambda: branch(1), lambda: branch(0), name=conditional.name
             )
-        names = [result.name for result in wanted]
-        self.tensors.update(zip(names, results, strict=True))
+        self.tensors.update(zip(conditional.results, results, strict=True))
         self.done.update({name: [before_identities(ran).op] for name in conditional.finished})
 
     def _build_loop(self, node: FlatNode) -> None:

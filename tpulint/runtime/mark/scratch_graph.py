@@ -87,16 +87,10 @@ class ScratchGraph(graphs.FuncGraph):  # type: ignore[misc]
             self.counterparts[op.name] = op
         return self.get_operation_by_name(op.name)
 
-    @contextlib.contextmanager
-    def _next_name(self, name: str | None) -> Iterator[None]:
+    def _next_name(self, name: str | None) -> contextlib.AbstractContextManager[None]:
         """Give the next operation exactly `name`, which the user's graph has taken."""
-        saved = self._name_stack, self._names_in_use
-        self._name_stack = "" if name else "tpulint/captured"
-        self._names_in_use = {} if name else self._names_in_use
-        try:
-            yield
-        finally:
-            self._name_stack, self._names_in_use = saved
+        scope, names = ("", {}) if name else ("tpulint/captured", self._names_in_use)
+        return graphs.with_attributes(self, _name_stack=scope, _names_in_use=names)
 
 
 @patching.patch(
@@ -133,12 +127,7 @@ def _continue_seeds(users: Graph, scratch: Graph) -> Iterator[None]:
 @contextlib.contextmanager
 def _with_scopes_of(here: Graph, graph: Graph) -> Iterator[None]:
     """Make `graph` the default, with the name scope and devices that `here` is in."""
-    saved = graph._name_stack, graph._device_function_stack, graph._colocation_stack
-    graph._name_stack = here._name_stack
-    graph._device_function_stack = here._device_function_stack
-    graph._colocation_stack = here._colocation_stack
-    try:
-        with tf.Graph.as_default(graph):
-            yield
-    finally:
-        graph._name_stack, graph._device_function_stack, graph._colocation_stack = saved
+    stacks = ("_name_stack", "_device_function_stack", "_colocation_stack")
+    of_here = {name: getattr(here, name) for name in stacks}
+    with graphs.with_attributes(graph, **of_here), tf.Graph.as_default(graph):
+        yield

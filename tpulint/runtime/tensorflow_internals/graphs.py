@@ -8,7 +8,7 @@ import re
 import sys
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, NamedTuple, TypeVar, cast
 
 import tensorflow as tf
@@ -221,14 +221,21 @@ def is_context_initialized() -> bool:
 
 
 @contextmanager
-def without_callbacks() -> Iterator[None]:
-    """Call no operation callback on what is built here: `enable_check_numerics` adds checks."""
-    context = modules.eager_context.context()
-    previous, context.invoking_op_callbacks = context.invoking_op_callbacks, True
+def with_attributes(owner: Any, **attributes: Any) -> Iterator[None]:
+    """Give `owner` other values of `attributes` in the context."""
+    saved = {name: getattr(owner, name) for name in attributes}
+    for name, value in attributes.items():
+        setattr(owner, name, value)
     try:
         yield
     finally:
-        context.invoking_op_callbacks = previous
+        for name, value in saved.items():
+            setattr(owner, name, value)
+
+
+def without_callbacks() -> AbstractContextManager[None]:
+    """Call no operation callback on what is built here: `enable_check_numerics` adds checks."""
+    return with_attributes(modules.eager_context.context(), invoking_op_callbacks=True)
 
 
 def function_graph(graph: Graph, name: str) -> Graph:
