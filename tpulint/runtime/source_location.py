@@ -89,7 +89,7 @@ def _stack_of(op: Any) -> list[tuple[str, int]]:
 
 def _original(op: Any) -> Any:
     """Return the operation that the user's code made, of which `op` may be a copy."""
-    originals: dict[str, Any] = getattr(op.graph, "_tpulint_originals", {})
+    originals: dict[str, Any] = getattr(op.graph, operations.ORIGINALS, {})
     return originals.get(op.name, op)
 
 

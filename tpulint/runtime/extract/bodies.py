@@ -70,8 +70,10 @@ def with_bodies(region: Region, ops: Iterable[Operation]) -> Iterator[tuple[Regi
 
 def crosses_to_the_host(region: Region, op: Operation) -> bool:
     """Return whether a body of `op`, at any depth, has operations that are not compiled."""
-    graphs_inside = _graphs(region.graph, region.nodes[op.name])
-    return is_marked(region, op) or any(map(region.automatic.has_some_in, graphs_inside))
+    return any(
+        _marks(graph) or id(graph) in region.automatic.graphs
+        for graph in _graphs(region.graph, region.nodes[op.name])
+    )
 
 
 def is_marked(region: Region, op: Operation) -> bool:

@@ -225,8 +225,11 @@ def _constant_of_other_region(scope: ConstantScope, tensor: Tensor) -> DeviceCon
     if tensor.name in scope.region.inputs:
         return None
     if op.type == "Placeholder":
-        outer = graphs.captured_tensor(tensor)
-        return None if outer is None else device_constant(_scope_of(outer.graph), outer)
+        captures = getattr(tensor.graph, "captures", ())
+        outer = next((outer for outer, inner in captures if inner is tensor), None)
+        if outer is None or isinstance(outer, graphs.EagerTensor):
+            return None
+        return device_constant(_scope_of(outer.graph), outer)
     if scope.region.cluster_of(op) is not None:
         return None
     # TensorFlow inlines calls before it compiles.

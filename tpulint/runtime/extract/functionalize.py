@@ -373,7 +373,8 @@ class _LevelBuilder:
 
     def image(self, name: str) -> Tensor:
         """Return the image of the region's tensor `name` in the graph that is being built."""
-        return graphs.capture_in_current_graph(self.tensors[name])
+        graph, tensor = graphs.default_graph(), self.tensors[name]
+        return tensor if tensor.graph is graph else graph.capture(tensor)
 
     def _build_plain(self, group: Group) -> None:
         copied: list[Operation] = []
@@ -403,7 +404,7 @@ class _LevelBuilder:
         copied = copy_operations(self.region, ops, self.image, before, with_marks=True)
         for op in ops:
             image = copied.operations[op.name]
-            operations.set_original(image, op)
+            graphs.set_default(image.graph, operations.ORIGINALS, {})[image.name] = op
             waits_for = self._waits_here(o for o in op.control_inputs if o.name not in own)
             if waits_for:
                 image._add_control_inputs(waits_for)

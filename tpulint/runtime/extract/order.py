@@ -85,12 +85,9 @@ def compiled_order(
     nodes = [name for name in (*arguments, *region.names) if name not in absent]
     roots = [name for name in nodes if name not in followers and name not in passed]
 
-    def by_name(name: str) -> str:
-        return arguments.get(name, name)
-
     postorder: list[str] = []
     met: set[str] = set()
-    stack = [(root, False) for root in sorted(roots, key=by_name)]
+    stack = [(root, False) for root in sorted(roots, key=lambda name: arguments.get(name, name))]
     while stack:
         name, is_done = stack.pop()
         if is_done:

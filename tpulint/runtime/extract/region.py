@@ -88,10 +88,6 @@ class AutomaticClusters:
     """The ids of the graphs that hold some, at any depth."""
     regions: dict[int, Region] = field(default_factory=dict)
 
-    def has_some_in(self, graph: Graph) -> bool:
-        """Return whether `graph`, a function's, holds some at any depth."""
-        return id(graph) in self.graphs
-
     def with_clusters(self, region: Region) -> Region:
         """Return `region`, of a function, as it is in this program."""
         # Without soft placement all programs may share one region of a function.

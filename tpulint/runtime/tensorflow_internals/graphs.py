@@ -82,23 +82,6 @@ def add_automatic_dependencies(graph: Graph) -> None:
         dependencies.__exit__(None, None, None)
 
 
-def captured_tensor(placeholder: Tensor) -> Tensor | None:
-    """Return the tensor of a graph around that `placeholder`, of a function, has captured, if any.
-
-    None also for a tensor that is eager, and in no graph.
-    """
-    for outer, inner in getattr(placeholder.graph, "captures", ()):
-        if inner is placeholder and not isinstance(outer, EagerTensor):
-            return outer
-    return None
-
-
-def capture_in_current_graph(tensor: Tensor) -> Tensor:
-    """Return `tensor`, captured if the current graph is nested in its own."""
-    graph = modules.ops.get_default_graph()
-    return tensor if tensor.graph is graph else graph.capture(tensor)
-
-
 copy_handle_data = modules.handle_data_util.copy_handle_data
 
 

@@ -32,6 +32,8 @@ PYTHON_FUNCTIONS = frozenset({"PyFunc", "PyFuncStateless", "EagerPyFunc"})
 # They pass tensors into and out of branches and loops of TensorFlow 1.
 PLUMBING = frozenset({"Switch", "Merge", "Enter", "Exit", "NextIteration", "LoopCond"})
 
+ORIGINALS = "_tpulint_originals"
+"""The attribute of a graph: by the names of copies in it, the operations that the user made."""
 _INDEPENDENT = "_tpulint_independent"
 _DEPENDENCIES = "_tpulint_dependencies"
 """The attribute of a graph that was being traced at the first use: its automatic dependencies."""
@@ -197,11 +199,6 @@ def xla_compares_sizes() -> bool:
 def current_stack() -> list[tuple[str, int]]:
     """Return (file, line) of each current frame, outermost first; AutoGraph's as the user's."""
     return [(frame.filename, frame.lineno) for frame in modules.tf_stack.extract_stack()]
-
-
-def set_original(image: Operation, original: Operation) -> None:
-    """Make tpulint report `image`, a copy, as made where `original` was made."""
-    graphs.set_default(image.graph, "_tpulint_originals", {})[image.name] = original
 
 
 def runs_independently(op: Operation) -> None:
