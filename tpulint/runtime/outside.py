@@ -135,8 +135,8 @@ def _fits(computation: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[s
         inspect.signature(computation).bind(*args, **kwargs)
     except TypeError:
         return False
-    except ValueError:  # a builtin without a signature
-        return True
+    except ValueError:
+        pass  # a builtin without a signature
     return True
 
 

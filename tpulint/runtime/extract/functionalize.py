@@ -85,51 +85,45 @@ class ConditionalNodes:
         return [op for op in waits if op.name not in inside]
 
 
-def groups(
-    level: Level,
-    wanted: Iterable[FlatNode],
-    here: Conditions,
-    done: Container[str],
-    used_outside: Iterable[Tensor],
-) -> Iterator[Group | ConditionalNodes]:
-    """Yield in order all that is needed for `wanted`, where the conditions `here` hold.
-
-    `done` has the names of the operations made so far, and grows between the groups.
-    `used_outside` are the tensors used outside the level.
-    """
-    plan = _Plan(level, here, done, frozenset(tensor.name for tensor in used_outside))
-    plain: list[FlatNode] = []
-    together: list[FlatNode] = []
-    for node in plan.ordered(wanted):
-        joins = plan.is_conditional(node)
-        # As many Merges as possible become one conditional, so that its effects run once.
-        if together and not (joins and plan.can_join(node, together)):
-            yield plan.conditional(together)
-            together = []
-        if plain and (joins or node.loop is not None):
-            yield plain
-            plain = []
-        # A group made meanwhile may have had it inside.
-        if node.op.name in done:
-            continue
-        if joins:
-            together.append(node)
-        elif node.loop is not None:
-            yield [node]
-        else:
-            plain.append(node)
-    if plain:
-        yield plain
-    if together:
-        yield plan.conditional(together)
-
-
 @dataclass(frozen=True, eq=False)
 class _Plan:
+    """The order in which a level is made where the conditions `here` hold.
+
+    `done` has the names of the operations made so far, and grows between the groups.
+    """
+
     level: Level
     here: Conditions
     done: Container[str]
     used_outside: frozenset[str]
+    """The names of the tensors used outside the level."""
+
+    def groups(self, wanted: Iterable[FlatNode]) -> Iterator[Group | ConditionalNodes]:
+        """Yield in order all that is needed for `wanted`."""
+        plain: list[FlatNode] = []
+        together: list[FlatNode] = []
+        for node in self.ordered(wanted):
+            joins = self.is_conditional(node)
+            # As many Merges as possible become one conditional, so that its effects run once.
+            if together and not (joins and self.can_join(node, together)):
+                yield self.conditional(together)
+                together = []
+            if plain and (joins or node.loop is not None):
+                yield plain
+                plain = []
+            # A group made meanwhile may have had it inside.
+            if node.op.name in self.done:
+                continue
+            if joins:
+                together.append(node)
+            elif node.loop is not None:
+                yield [node]
+            else:
+                plain.append(node)
+        if plain:
+            yield plain
+        if together:
+            yield self.conditional(together)
 
     def ordered(self, wanted: Iterable[FlatNode]) -> list[FlatNode]:
         """Return `wanted` and all that they need here, each after its own needs."""
@@ -363,7 +357,8 @@ class _LevelBuilder:
 
         `used_outside` are tensors that are used outside the level.
         """
-        for group in groups(self.level, wanted, self.here, self.done, used_outside):
+        names = frozenset(tensor.name for tensor in used_outside)
+        for group in _Plan(self.level, self.here, self.done, names).groups(wanted):
             if isinstance(group, ConditionalNodes):
                 self._build_conditional(group)
             elif group[0].loop is not None:

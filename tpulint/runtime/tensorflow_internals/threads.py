@@ -260,10 +260,10 @@ class _Calls:
     """
 
     def __init__(self) -> None:
-        self._managers: dict[object, Any] = {}
+        self.managers: dict[object, Any] = {}
         """By call, as several may share one of the user's. It has no lock: a single operation on a
         dict is atomic in CPython."""
-        self._kept: list[Any] = []
+        self.kept: list[Any] = []
         self._has_begun = self._lacks_threads = False
 
     def note_fork(self) -> None:
@@ -280,28 +280,9 @@ class _Calls:
             raise RuntimeError(_FORKED)
         self._has_begun = True
 
-    @contextlib.contextmanager
-    def cancellable_by(self, manager: Any) -> Iterator[None]:
-        """Let `cancel` cancel the call that is made in the context through `manager`."""
-        call = object()
-        try:
-            self._managers[call] = manager
-            yield
-        finally:
-            self._managers.pop(call, None)
-
-    def new_manager(self, *, with_workers: bool) -> Any:
-        """Return a manager for one call."""
-        manager = pywrap_tfe.TFE_NewCancellationManager()
-        # A call that a worker runs returns at once. TensorFlow uses its manager when the worker has
-        # answered, and crashes if it is gone (`RemoteExecuteNode::RunAsync`).
-        if with_workers:
-            self._kept.append(manager)
-        return manager
-
     def cancel(self) -> None:
         """Cancel the calls that run now."""
-        for manager in tuple(self._managers.values()):
+        for manager in tuple(self.managers.values()):
             pywrap_tfe.TFE_CancellationManagerStartCancel(manager)
 
 
@@ -323,7 +304,11 @@ def _execute(
     _calls.begin()
     *inputs_and_attributes, outputs = arguments
     # TensorFlow cancels the manager of a call that fails: each call needs its own.
-    manager = _calls.new_manager(with_workers=context.get_server_def() is not None)
+    manager = pywrap_tfe.TFE_NewCancellationManager()
+    # A call that a worker runs returns at once. TensorFlow uses its manager when the worker has
+    # answered, and crashes if it is gone (`RemoteExecuteNode::RunAsync`).
+    if context.get_server_def() is not None:
+        _calls.kept.append(manager)
     # As an attribute of the module, it may be a replacement, which has to see the call, too.
     execute = pywrap_tfe.TFE_Py_ExecuteCancelable
     return execute(handle, device, operation, *inputs_and_attributes, manager, outputs)
@@ -336,8 +321,12 @@ def _execute(
 )
 def _execute_cancellable(run: Callable[..., Any], *arguments: Any) -> Any:
     *_, manager, _outputs = arguments
-    with _calls.cancellable_by(manager):
+    call = object()
+    try:
+        _calls.managers[call] = manager
         return run(*arguments)
+    finally:
+        _calls.managers.pop(call, None)
 
 
 def close_sessions_of_thread(thread: int) -> None:
