@@ -182,23 +182,15 @@ def _touches(
         tensor.name for tensor in op.inputs if is_resource(tensor) and tensor.name in handle_origins
     ]
     if holds_bodies(op):
-        handed_in = arguments(op)
+        handed_in = [handle_origins.get(tensor.name) for tensor in arguments(op)]
         for body in bodies(region, op):
-            inside = {
-                inner: handle_origins[outer.name]
-                for inner, outer in zip(body.inputs, handed_in)
-                if outer.name in handle_origins
-            }
+            inside = {name: origin for name, origin in zip(body.inputs, handed_in) if origin}
             for user in body.ops:
                 yield from _touches(body, user, inside, anchor, top)
         # A loop gives out the handles that it was given.
         if op.type in WHILE:
             passed = zip(op.outputs, handed_in)
-            handle_origins |= {
-                out.name: handle_origins[arg.name]
-                for out, arg in passed
-                if arg.name in handle_origins
-            }
+            handle_origins |= {out.name: origin for out, origin in passed if origin}
     elif op.type == "Identity" and handles:
         handle_origins[op.outputs[0].name] = handle_origins[handles[0]]
     else:

@@ -10,12 +10,7 @@ from typing import Any
 import tensorflow as tf
 
 from tpulint.runtime.errors import ControlFlowContextError, NestedComputationError
-from tpulint.runtime.mark import variables
-from tpulint.runtime.mark.clusters import (
-    GradientColocation,
-    HostClusters,
-    OutsideCompilationV2Context,
-)
+from tpulint.runtime.mark import clusters, variables
 from tpulint.runtime.mark.marked import MAP_OUTSIDE, OUTSIDE, REPLICATE
 from tpulint.runtime.tensorflow_internals import graphs, operations
 
@@ -50,8 +45,8 @@ class TPUReplicateContext(graphs.XLAControlFlowContext):  # type: ignore[misc]
         self._name = name
         self._pivot = pivot
         self.num_replicas = num_replicas
-        self.clusters = HostClusters()
-        gradients = GradientColocation(self.clusters)
+        self.clusters = clusters.HostClusters()
+        gradients = clusters.GradientColocation(self.clusters)
         self.EnterGradientColocation = gradients.enter
         self.ExitGradientColocation = gradients.exit
         self.variable_handles = variables.ReplicatedHandles()
@@ -210,21 +205,20 @@ class TPUReplicateContext(graphs.XLAControlFlowContext):  # type: ignore[misc]
 graphs.register_replicate_context(TPUReplicateContext)
 
 
-def enclosing_context() -> tuple[TPUReplicateContext, Any] | None:
-    """Return the TPU computation that is being built, and its graph, past nested functions."""
+def enclosing_context() -> TPUReplicateContext | None:
+    """Return the context of the TPU computation that is being built, past nested functions."""
     for graph in graphs.graphs_outwards(graphs.default_graph()):
         for context in graphs.contexts_outwards(graphs.context_of(graph)):
             if isinstance(context, TPUReplicateContext):
-                return context, graph
+                return context
     return None
 
 
 def build_in_function(build: Callable[[], Any], is_map: bool) -> Any:
     """Build a host cluster in a function's graph: the inner of two nested names wins."""
-    enclosing = enclosing_context()
-    assert enclosing is not None
-    context, _ = enclosing
-    cluster = OutsideCompilationV2Context(context.clusters.next_name(), is_map)
+    context = enclosing_context()
+    assert context is not None
+    cluster = clusters.OutsideCompilationV2Context(context.clusters.next_name(), is_map)
     cluster.Enter()
     try:
         result = build()

@@ -12,23 +12,14 @@ import tensorflow as tf
 
 from tpulint.runtime import errors
 from tpulint.runtime.mark import inputs, validate, variables
+from tpulint.runtime.mark import marked as marks
 from tpulint.runtime.mark.context import TPUReplicateContext, enclosing_context
-from tpulint.runtime.mark.marked import (
-    COMPILATION_STATUS,
-    HOST_COMPUTE_CORE,
-    INPUT_IDENTITY,
-    OUTPUT_IDENTITY,
-    PIVOT,
-    Marked,
-    Mode,
-    ReplicateRequest,
-)
 from tpulint.runtime.mark.scratch_graph import ScratchGraph
 from tpulint.runtime.source_location import is_called_by_strategy
 from tpulint.runtime.tensorflow_internals import graphs, operations, tpu
 
 
-def metadata_values(request: ReplicateRequest) -> dict[str, Any]:
+def metadata_values(request: marks.ReplicateRequest) -> dict[str, Any]:
     """Return the attributes of the metadata operation, except `num_replicas` and `use_tpu`."""
     values: dict[str, Any] = {}
     assignment = request.device_assignment
@@ -127,7 +118,7 @@ def _tie(tensor: Any, by_device: bool) -> Any:
     """Return `tensor` through an Identity, so that no input bypasses the computation."""
     with tf.device(tensor.device or tpu.core(0)) if by_device else nullcontext():
         tied = tf.identity(tensor)
-    operations.set_attr(tied.op, OUTPUT_IDENTITY, True)
+    operations.set_attr(tied.op, marks.OUTPUT_IDENTITY, True)
     return tied
 
 
@@ -143,7 +134,7 @@ class MarkResult:
     `is_padded`: whether `maximum_shapes` has padded an input. `context` made the marks.
     """
 
-    marked: Marked
+    marked: marks.Marked
     compile_status: Any
     structure: Any
     results: list[Any]
@@ -156,7 +147,7 @@ def is_building() -> bool:
     return getattr(_building, "depth", 0) > 0
 
 
-def mark(request: ReplicateRequest, mode: Mode) -> MarkResult | None:
+def mark(request: marks.ReplicateRequest, mode: marks.Mode) -> MarkResult | None:
     """Build the marked nodes of `request`; None where there are no replicas.
 
     They go into the default graph; for a function's graph, into a scratch graph inside it.
@@ -171,7 +162,7 @@ def mark(request: ReplicateRequest, mode: Mode) -> MarkResult | None:
         return _mark(request, mode)
 
 
-def _mark(request: ReplicateRequest, mode: Mode) -> MarkResult | None:
+def _mark(request: marks.ReplicateRequest, mode: marks.Mode) -> MarkResult | None:
     metadata_attributes = metadata_values(request)
     inputs_by_replica = [[]] if request.inputs is None else request.inputs
     inputs.check_is_per_replica(inputs_by_replica)
@@ -187,7 +178,7 @@ def _mark(request: ReplicateRequest, mode: Mode) -> MarkResult | None:
     cluster = graph.unique_name(f"cluster_{graph.name}" if is_function else "cluster")
     # Operations without inputs depend on it, so that they belong to the cluster.
     pivot = tf.no_op(name=f"{cluster}/pivot")
-    operations.set_attr(pivot, PIVOT, cluster)
+    operations.set_attr(pivot, marks.PIVOT, cluster)
     context = TPUReplicateContext(cluster, len(flat), pivot)
     with _enter(context):
         info = tpu.tpu_ops.tpu_replicate_metadata(
@@ -202,15 +193,15 @@ def _mark(request: ReplicateRequest, mode: Mode) -> MarkResult | None:
             outputs = process_outputs(returned, by_device=not _is_partitioned(request))
         context.ExitResult(outputs.tensors)
     if context.clusters.cores:
-        operations.set_attr(info, HOST_COMPUTE_CORE, context.clusters.cores)
+        operations.set_attr(info, marks.HOST_COMPUTE_CORE, context.clusters.cores)
     with tf.control_dependencies([info]):
         if request.use_tpu:
             status = tpu.tpu_ops.tpu_compilation_result()
-            operations.set_attr(status.op, COMPILATION_STATUS, cluster)
+            operations.set_attr(status.op, marks.COMPILATION_STATUS, cluster)
         else:
             status = tf.no_op(name="compilation_status")
     fan_out, results = _fan_out(outputs, len(flat))
-    marked = Marked(
+    marked = marks.Marked(
         graph=graph,
         cluster=cluster,
         num_replicas=len(flat),
@@ -230,7 +221,7 @@ def _mark(request: ReplicateRequest, mode: Mode) -> MarkResult | None:
 
 
 def _pad(
-    request: ReplicateRequest, flattened: inputs.Inputs
+    request: marks.ReplicateRequest, flattened: inputs.Inputs
 ) -> tuple[list[list[Any]], list[inputs.PaddedDimension]]:
     if not request.maximum_shapes:
         return flattened.flat, []
@@ -263,7 +254,7 @@ def _shard_context(num_replicas: int) -> Iterator[None]:
 
 
 def _arguments(
-    request: ReplicateRequest,
+    request: marks.ReplicateRequest,
     flattened: inputs.Inputs,
     fan_in: list[Any],
     padded: list[inputs.PaddedDimension],
@@ -282,7 +273,7 @@ def _arguments(
     tensors = [tf.identity(t, name=f"replicated_input_{i}") for i, t in enumerate(tensors)]
     for tensor, is_composite in zip(tensors, flattened.is_composite, strict=False):
         if not padded or is_composite:
-            operations.set_attr(tensor.op, INPUT_IDENTITY, True)
+            operations.set_attr(tensor.op, marks.INPUT_IDENTITY, True)
     values = [None if none else t for none, t in zip(flattened.is_none, tensors, strict=False)]
     args: list[Any] = tpu.nest.pack_sequence_as(flattened.structure, values, expand_composites=True)
     queue = request.infeed_queue
@@ -292,7 +283,7 @@ def _arguments(
     return args
 
 
-def _is_partitioned(request: ReplicateRequest) -> bool:
+def _is_partitioned(request: marks.ReplicateRequest) -> bool:
     """Return whether XLA's SPMD partitioner places the outputs, not a device scope."""
     options = request.xla_options or tpu.XLAOptions()
     assignment = request.device_assignment
@@ -323,7 +314,7 @@ def _fan_out(outputs: Outputs, num_replicas: int) -> tuple[list[Any], list[Any]]
     return fan_out, results
 
 
-def warn_of_idle_padding(request: ReplicateRequest, outcome: MarkResult) -> None:
+def warn_of_idle_padding(request: marks.ReplicateRequest, outcome: MarkResult) -> None:
     """Warn of a `padding_spec` that pads nothing."""
     # A strategy gives the same to each trace, whatever the shapes of its inputs.
     if request.padding_spec is None or is_called_by_strategy():

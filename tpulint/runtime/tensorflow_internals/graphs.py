@@ -9,6 +9,7 @@ import sys
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from traceback import walk_stack
 from typing import Any, NamedTuple, TypeVar, cast
 
 import tensorflow as tf
@@ -335,20 +336,18 @@ def _unregister(context: Any, handle: int, names: Sequence[str]) -> None:
 def registered(function: Any) -> Iterator[None]:
     """Let the eager context have the concrete function `function` and those that it calls."""
     context = modules.eager_context.context()
-    definitions = [function.function_def]
-    definitions += [called.definition for called in function.graph._functions.values()]
-    added = [
-        definition
-        for definition in definitions
-        if not context.has_function(definition.signature.name)
-    ]
-    for definition in added:
-        context.add_function_def(definition)
+    called = function.graph._functions.values()
+    added: list[str] = []
+    for definition in [function.function_def, *(other.definition for other in called)]:
+        name = definition.signature.name
+        if not context.has_function(name):
+            context.add_function_def(definition)
+            added.append(name)
     try:
         yield
     finally:
-        for definition in added:
-            context.remove_function(definition.signature.name)
+        for name in added:
+            context.remove_function(name)
 
 
 _TRACES = modules.func_graph.func_graph_from_py_func.__code__
@@ -361,14 +360,10 @@ def traced_arguments() -> tuple[tuple[str, str], ...] | None:
     Of nested ones the outermost counts. None where none is traced. A tensor is described by its
     dtype and shape, a number of Python by its value: for each of them there is another trace.
     """
-    frame, outermost = sys._getframe(), None
-    while frame is not None:
-        if frame.f_code is _TRACES:
-            outermost = frame
-        frame = frame.f_back  # type: ignore[assignment]
-    if outermost is None:
+    traces = [frame for frame, _ in walk_stack(sys._getframe()) if frame.f_code is _TRACES]
+    if not traces:
         return None
-    local = outermost.f_locals
+    local = traces[-1].f_locals
     arguments = local.get("func_args", local["args"]) or ()
     named = dict(local.get("func_kwargs", local["kwargs"]) or {})
     names = _parameter_names(local["python_func"], len(arguments))
