@@ -47,8 +47,7 @@ def _infeed_enqueue_tuple(
 ) -> Any:
     """Enqueue a tuple for the core `device_ordinal` of the host of the current device scope.
 
-    Raises:
-        ValueError: a tensor has another shape than declared.
+    Raise a ValueError if a tensor has another shape than declared.
     """
     core = _core(device_ordinal)
     with graphs.without_device(name or "feed"):
@@ -230,11 +229,7 @@ def _fetch_final_values(original: Callable[..., Any], hook: Any, session: Any) -
 
 @after_install
 def _refuse_earlier_feeds() -> None:
-    """Raise an error if the program has made such an operation before.
-
-    Raises:
-        RuntimeError: TensorFlow has made it, of a kind that no CPU runs.
-    """
+    """Raise a RuntimeError if TensorFlow has made such an operation, which no CPU runs."""
     for graph in graphs.graphs_outwards(graphs.default_graph()):
         for op in operations_of(graph):
             if op.type in _HANDLERS and not real_tpu():

@@ -11,7 +11,8 @@ import tensorflow as tf
 
 from tpulint.runtime.pods.devices import on_coordinator
 from tpulint.runtime.tensorflow_internals import modules
-from tpulint.runtime.tensorflow_internals.graphs import FuncGraph, graphs_outwards, set_default
+from tpulint.runtime.tensorflow_internals.graphs import FuncGraph, graphs_outwards
+from tpulint.runtime.tensorflow_internals.patching import set_default
 from tpulint.runtime.tensorflow_internals.tracebacks import frames_hidden
 
 Tensor = Any

@@ -10,10 +10,16 @@ from typing import Any
 import tensorflow as tf
 
 from tpulint.runtime.errors import UnfetchableError, as_fault
-from tpulint.runtime.extract.region import before_identities
+from tpulint.runtime.extract.region import before_identities, sources_of
 from tpulint.runtime.mark.marked import Marked, is_marked
 from tpulint.runtime.tensorflow_internals import gradients, graphs, operations
-from tpulint.runtime.tensorflow_internals.patching import Changed, after_install, patch, patch_value
+from tpulint.runtime.tensorflow_internals.patching import (
+    Changed,
+    after_install,
+    patch,
+    patch_value,
+    set_default,
+)
 from tpulint.runtime.tensorflow_internals.tracebacks import InaccessibleTensorError, frames_hidden
 
 _of_eager: dict[int, tuple[Marked, Any]] = {}
@@ -26,9 +32,7 @@ def register_result(executable: Any, marked: Marked, twin: Any) -> Any:
     if isinstance(executable, graphs.EagerTensor):
         register_eager_result(executable, (marked, twin))
     else:
-        counterparts: dict[str, tuple[Marked, Any]] = graphs.set_default(
-            executable.graph, _OF_GRAPH, {}
-        )
+        counterparts: dict[str, tuple[Marked, Any]] = set_default(executable.graph, _OF_GRAPH, {})
         counterparts[executable.name] = marked, twin
     return executable
 
@@ -52,11 +56,8 @@ def nodes_without_kernel(graph: Any) -> set[Any]:
         return nodes
     ops = graph.get_operations()
     nodes |= {op for op in ops if is_marked(op)}
-    for op in ops:
-        sources = [*(tensor.op for tensor in op.inputs), *op.control_inputs]
-        if op not in nodes and not nodes.isdisjoint(sources):
-            return set()
-    return nodes
+    is_used = any(op not in nodes and not nodes.isdisjoint(sources_of(op)) for op in ops)
+    return set() if is_used else nodes
 
 
 _made = threading.local()

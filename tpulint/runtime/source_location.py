@@ -11,7 +11,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from tpulint.runtime.tensorflow_internals import graphs, operations, threads
+from tpulint.runtime.tensorflow_internals import operations, threads
+from tpulint.runtime.tensorflow_internals.patching import set_default
 
 _LIBRARIES = (
     os.path.dirname(os.path.abspath(tf.__file__)),
@@ -65,7 +66,7 @@ def note_host_function(graph: Any, first: int, function: Callable[..., Any]) -> 
     while isinstance(function, functools.partial):
         function = function.func
     name = getattr(function, "__name__", type(function).__name__).strip("<>")
-    names: dict[str, str] = graphs.set_default(graph, _HOST_FUNCTIONS, {})
+    names: dict[str, str] = set_default(graph, _HOST_FUNCTIONS, {})
     names.update((op.name, name) for op in graph.get_operations()[first:])
 
 

@@ -36,6 +36,7 @@ from tpulint.runtime.extract.region import (
     topological_sort,
 )
 from tpulint.runtime.tensorflow_internals import graphs, operations
+from tpulint.runtime.tensorflow_internals.patching import set_default
 
 # Operations without bodies, or one loop.
 Group = Sequence[FlatNode]
@@ -399,7 +400,7 @@ class _LevelBuilder:
         copied = copy_operations(self.region, ops, self.image, before, with_marks=True)
         for op in ops:
             image = copied.operations[op.name]
-            graphs.set_default(image.graph, operations.ORIGINALS, {})[image.name] = op
+            set_default(image.graph, operations.ORIGINALS, {})[image.name] = op
             waits_for = self._waits_here(o for o in op.control_inputs if o.name not in own)
             if waits_for:
                 image._add_control_inputs(waits_for)

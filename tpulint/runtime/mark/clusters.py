@@ -47,10 +47,7 @@ class HostClusters:
         """Open the cluster `name`.
 
         The core that a device scope names is noted for `host_compute_core`: the cluster's
-        transfers go through that core.
-
-        Raises:
-            NestedClusterError: another cluster is open.
+        transfers go through that core. Raise `NestedClusterError` if another one is open.
         """
         if self.open:
             raise NestedClusterError("Cannot nest outside_compilation clusters")
@@ -75,11 +72,7 @@ class HostClusters:
                 self.returned = None
 
     def exit(self) -> None:
-        """Close the open cluster.
-
-        Raises:
-            ValueError: none is open.
-        """
+        """Close the open cluster, or raise a ValueError if none is open."""
         if not self.open:
             raise ValueError("Attempted to exit outside_compilation scope when not in scope")
         self.open = None
@@ -146,9 +139,7 @@ class GradientColocation:
     def enter(self, op: Any, uid: str) -> None:
         """Mark the operations that follow as the gradient of `op`, taken by the call `uid`.
 
-        Raises:
-            NotImplementedError: `op` is in a cluster and there is no uid, or another
-                operation's gradient is open.
+        Raise NotImplementedError if `op` is in a cluster, and it has no uid or another is open.
         """
         if op is None:
             return

@@ -42,9 +42,8 @@ def check_is_per_replica(inputs: Any) -> None:
 def flatten_inputs(inputs: list[Any]) -> Inputs:
     """Return `inputs`, one list a replica, with variables read and composites taken apart.
 
-    Raises:
-        UnequalInputsError: structures or dtypes differ between replicas; also a TypeError where
-            the types of the structures differ.
+    Raise `UnequalInputsError` if structures or dtypes differ between replicas; it is also a
+    TypeError where the types of the structures differ.
     """
     for replica in inputs[1:]:
         try:
@@ -108,8 +107,7 @@ def check_arity(computation: Callable[..., Any], inputs: Inputs, infeed_queue: A
 def fan_in(flat: list[list[Tensor]]) -> list[Tensor]:
     """Return the fan-in: one `TPUReplicatedInput` for each flat input.
 
-    Raises:
-        UnequalInputsError: the static shapes of an input cannot be merged over the replicas.
+    Raise `UnequalInputsError` if the static shapes of one cannot be merged over the replicas.
     """
     try:
         with graphs.without_callbacks():

@@ -90,7 +90,7 @@ class ScratchGraph(graphs.FuncGraph):  # type: ignore[misc]
     def _next_name(self, name: str | None) -> contextlib.AbstractContextManager[None]:
         """Give the next operation exactly `name`, which the user's graph has taken."""
         scope, names = ("", {}) if name else ("tpulint/captured", self._names_in_use)
-        return graphs.with_attributes(self, _name_stack=scope, _names_in_use=names)
+        return patching.with_attributes(self, _name_stack=scope, _names_in_use=names)
 
 
 @patching.patch(
@@ -129,5 +129,5 @@ def _with_scopes_of(here: Graph, graph: Graph) -> Iterator[None]:
     """Make `graph` the default, with the name scope and devices that `here` is in."""
     stacks = ("_name_stack", "_device_function_stack", "_colocation_stack")
     of_here = {name: getattr(here, name) for name in stacks}
-    with graphs.with_attributes(graph, **of_here), tf.Graph.as_default(graph):
+    with patching.with_attributes(graph, **of_here), tf.Graph.as_default(graph):
         yield

@@ -34,11 +34,7 @@ _FLAT = re.compile(r"Cannot use '([^']+)' as input to '([^']+)'")
 
 @contextmanager
 def report_escapes() -> Iterator[None]:
-    """Make an `EscapedTensorError` of TensorFlow's own errors.
-
-    Raises:
-        EscapedTensorError: a tensor was used outside the function, branch or loop that made it.
-    """
+    """Make `EscapedTensorError`s of TensorFlow's: of a tensor used outside what made it."""
     try:
         yield
     except ValueError as error:
@@ -53,10 +49,9 @@ def report_escapes() -> Iterator[None]:
 
 
 def check_scopes(operations: Iterable[Any], outputs: Iterable[Any]) -> None:
-    """Check for an error that TensorFlow 1 lets pass: a branch's tensor that is used outside it.
+    """Raise `EscapedTensorError` if a tensor of a branch or a loop is used outside it.
 
-    Raises:
-        EscapedTensorError: one of `operations` takes such a tensor, or it is among `outputs`.
+    TensorFlow 1 lets that pass: one of `operations` takes it, or it is among `outputs`.
     """
     for op in operations:
         if op.type in PLUMBING:

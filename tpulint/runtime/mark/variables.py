@@ -37,10 +37,7 @@ class ReplicatedHandles:
     ) -> Any:
         """Return the one handle `handle_id` in `context` of the variable `name`.
 
-        There is one of its `copies` on each replica.
-
-        Raises:
-            ValueError: a replica of the strategy's device assignment has no copy.
+        Raise a ValueError if a replica of the strategy's device assignment has none of `copies`.
         """
         if handle_id in self._handles:
             return self._handles[handle_id]

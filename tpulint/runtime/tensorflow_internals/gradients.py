@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from tpulint.runtime.tensorflow_internals.graphs import FuncGraph, graphs_outwards, set_default
+from tpulint.runtime.tensorflow_internals.graphs import FuncGraph, graphs_outwards
 from tpulint.runtime.tensorflow_internals.modules import backprop_util, gradients_util, record, tape
-from tpulint.runtime.tensorflow_internals.patching import patch
+from tpulint.runtime.tensorflow_internals.patching import patch, set_default
 
 Graph = Any
 Operation = Any

@@ -10,14 +10,20 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from traceback import walk_stack
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar
 
 import tensorflow as tf
 
 from tpulint.ordering import reachable
 from tpulint.runtime.tensorflow_internals import modules
 from tpulint.runtime.tensorflow_internals.modules import random_seed as random_seed
-from tpulint.runtime.tensorflow_internals.patching import When, installed, patch_value
+from tpulint.runtime.tensorflow_internals.patching import (
+    When,
+    installed,
+    patch_value,
+    set_default,
+    with_attributes,
+)
 
 Graph = Any
 Tensor = Any
@@ -46,13 +52,6 @@ def graphs_outwards(graph: Graph | None) -> Iterator[Graph]:
     while graph is not None:
         yield graph
         graph = getattr(graph, "outer_graph", None)
-
-
-def set_default(graph: Graph, name: str, default: _Result) -> _Result:
-    """Return the attribute `name` of `graph`, which is set to `default` if there is none."""
-    if not hasattr(graph, name):
-        setattr(graph, name, default)
-    return cast(_Result, getattr(graph, name))
 
 
 def cache_per_graph(function: Callable[[Graph], _Result]) -> Callable[[Graph], _Result]:
@@ -202,19 +201,6 @@ def without_device(name: str) -> Iterator[None]:
 def is_context_initialized() -> bool:
     """Return whether TensorFlow has set up its devices, after which they cannot be configured."""
     return bool(modules.eager_context.context()._initialized)
-
-
-@contextmanager
-def with_attributes(owner: Any, **attributes: Any) -> Iterator[None]:
-    """Give `owner` other values of `attributes` in the context."""
-    saved = {name: getattr(owner, name) for name in attributes}
-    for name, value in attributes.items():
-        setattr(owner, name, value)
-    try:
-        yield
-    finally:
-        for name, value in saved.items():
-            setattr(owner, name, value)
 
 
 def without_callbacks() -> AbstractContextManager[None]:

@@ -17,7 +17,7 @@ from typing import Any
 import tensorflow as tf
 
 from tpulint.runtime.tensorflow_internals import graphs, modules
-from tpulint.runtime.tensorflow_internals.patching import after_install, patch
+from tpulint.runtime.tensorflow_internals.patching import after_install, patch, set_default
 
 Operation = Any
 Tensor = Any
@@ -206,7 +206,7 @@ def runs_independently(op: Operation) -> None:
     dependencies = getattr(op.graph, _DEPENDENCIES, None)
     if dependencies is not None:
         dependencies.run_independently(op)
-    graphs.set_default(op.graph, _INDEPENDENT, []).append(op)
+    set_default(op.graph, _INDEPENDENT, []).append(op)
 
 
 @patch(

@@ -26,6 +26,7 @@ from tpulint.runtime.tensorflow_internals import modules as modules  # what is p
 
 _OLDEST = "2.12"
 _Function = TypeVar("_Function", bound=Callable[..., Any])
+_Value = TypeVar("_Value")
 
 
 class When(enum.Enum):
@@ -232,6 +233,26 @@ def replaced(owner: Any, name: str, new: Any) -> Iterator[None]:
                 setattr(owner, name, saved[0])
             else:
                 delattr(owner, name)
+
+
+@contextmanager
+def with_attributes(owner: Any, **attributes: Any) -> Iterator[None]:
+    """Give `owner` other values of `attributes` in the context."""
+    saved = {name: getattr(owner, name) for name in attributes}
+    for name, value in attributes.items():
+        setattr(owner, name, value)
+    try:
+        yield
+    finally:
+        for name, value in saved.items():
+            setattr(owner, name, value)
+
+
+def set_default(graph: Any, name: str, default: _Value) -> _Value:
+    """Return the attribute `name` of `graph`, which is set to `default` if there is none."""
+    if not hasattr(graph, name):
+        setattr(graph, name, default)
+    return cast(_Value, getattr(graph, name))
 
 
 class Changed:

@@ -271,11 +271,7 @@ class _Calls:
         self._lacks_threads = self._has_begun
 
     def begin(self) -> None:
-        """Note that a function is to be called.
-
-        Raises:
-            RuntimeError: it would never end.
-        """
+        """Note that a function is to be called, or raise a RuntimeError if it would never end."""
         if self._lacks_threads:
             raise RuntimeError(_FORKED)
         self._has_begun = True
