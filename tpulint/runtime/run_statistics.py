@@ -96,7 +96,6 @@ class StorageWaits:
         """The replicas that wait for their infeed."""
 
     def begin(self) -> None:
-        """Note that a step begins."""
         self._of_step, self._feeds = [0.0] * len(self.steps), 0
         self._go_on()
 

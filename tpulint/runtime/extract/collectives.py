@@ -199,7 +199,6 @@ class _Surroundings:
 
 
 def find_collectives(program: ReplicatedProgram) -> Iterator[Collective]:
-    """Return the collectives of `program`."""
     around = _Surroundings(program.num_replicas, agreements_on_inputs(program))
     return _collectives(program.region, around)
 

@@ -94,9 +94,11 @@ class ConstantScope:
 
 
 @dataclass(frozen=True, eq=False)
-class _Computation:
-    """The operations of one region that compute a constant, and what they take, by name."""
+class DeviceConstant:
+    """A constant, by the tensor of a region that has its value, and what computes it, by name."""
 
+    scope: ConstantScope
+    tensor: Tensor
     ops: dict[str, Operation] = field(default_factory=dict)
     sizes: dict[str, Any] = field(default_factory=dict)
     others: dict[str, DeviceConstant] = field(default_factory=dict)
@@ -104,20 +106,33 @@ class _Computation:
     """The tensors of which only the shape is used."""
 
 
-@dataclass(frozen=True, eq=False)
-class DeviceConstant:
-    """A constant, by the tensor of a region that has its value."""
-
-    scope: ConstantScope
-    tensor: Tensor
-    computation: _Computation
-
-
 def device_constant(scope: ConstantScope, tensor: Tensor) -> DeviceConstant | None:
-    """Return `tensor` of the region of `scope` as a constant, or None if it depends on data."""
-    is_small = (tensor.shape.num_elements() or 0) <= _MAX_ELEMENTS
-    computation = _computation(scope, tensor) if is_small else None
-    return DeviceConstant(scope, tensor, computation) if computation else None
+    """Return `tensor` of the region of `scope` as a constant.
+
+    None if it depends on data, or has effects, or is large.
+    """
+    if (tensor.shape.num_elements() or 0) > _MAX_ELEMENTS:
+        return None
+    value = DeviceConstant(scope, tensor)
+    seen: set[str] = set()
+    unread = [tensor]
+    while unread:
+        inner = unread.pop()
+        if inner.name in seen:
+            continue
+        seen.add(inner.name)
+        other = _constant_of_other_region(scope, inner)
+        if other:
+            value.others[inner.name] = other
+        elif inner.op.type in SHAPE_OPERATIONS:
+            if not _add_shape(value, inner):
+                return None
+        elif has_no_effect(scope.region, inner.op):
+            value.ops[inner.op.name] = inner.op
+            unread += inner.op.inputs
+        else:
+            return None
+    return value
 
 
 def constant_arguments(
@@ -142,8 +157,8 @@ def captured_constants(captured: Mapping[str, Tensor]) -> dict[str, DeviceConsta
 
 def shaped_tensors(value: DeviceConstant) -> Iterator[tuple[ConstantScope, Tensor]]:
     """Yield the tensors whose shapes `value` is computed of."""
-    yield from value.computation.shaped.values()
-    for other in value.computation.others.values():
+    yield from value.shaped.values()
+    for other in value.others.values():
         yield from shaped_tensors(other)
 
 
@@ -152,44 +167,19 @@ def recompute(value: DeviceConstant, shaped: Callable[[ConstantScope, Tensor], T
 
     It is the device's.
     """
-    computation = value.computation
-    taken = {name: recompute(other, shaped) for name, other in computation.others.items()}
-    taken |= {name: tf.constant(*size) for name, size in computation.sizes.items()}
-    taken |= {name: shaped(*source) for name, source in computation.shaped.items()}
+    taken = {name: recompute(other, shaped) for name, other in value.others.items()}
+    taken |= {name: tf.constant(*size) for name, size in value.sizes.items()}
+    taken |= {name: shaped(*source) for name, source in value.shaped.items()}
     name = value.tensor.name
     if name in taken:
         return taken[name]
-    ops = list(computation.ops.values())
+    ops = list(value.ops.values())
     copied = copy_operations(value.scope.region, ops, taken.__getitem__, {}, on_device=True)
     return copied.tensors[name]
 
 
-def _computation(scope: ConstantScope, tensor: Tensor) -> _Computation | None:
-    """Return the computation of `tensor`, or None if it depends on data or has effects."""
-    computation = _Computation()
-    seen: set[str] = set()
-    unread = [tensor]
-    while unread:
-        inner = unread.pop()
-        if inner.name in seen:
-            continue
-        seen.add(inner.name)
-        other = _constant_of_other_region(scope, inner)
-        if other:
-            computation.others[inner.name] = other
-        elif inner.op.type in SHAPE_OPERATIONS:
-            if not _add_shape(scope, inner, computation):
-                return None
-        elif has_no_effect(scope.region, inner.op):
-            computation.ops[inner.op.name] = inner.op
-            unread += inner.op.inputs
-        else:
-            return None
-    return computation
-
-
-def _add_shape(scope: ConstantScope, tensor: Tensor, computation: _Computation) -> bool:
-    """Add `tensor`, of a shape, to `computation`; return whether that can be done."""
+def _add_shape(value: DeviceConstant, tensor: Tensor) -> bool:
+    """Add `tensor`, of a shape, to what computes `value`; return whether that can be done."""
     op = tensor.op
     shape = op.inputs[tensor.value_index].shape
     size: Any = None
@@ -198,14 +188,14 @@ def _add_shape(scope: ConstantScope, tensor: Tensor, computation: _Computation) 
     elif shape.is_fully_defined():
         size = shape.num_elements() if op.type == "Size" else shape.as_list()
     if size is not None:
-        computation.sizes[tensor.name] = size, tensor.dtype
+        value.sizes[tensor.name] = size, tensor.dtype
         return True
     for inner in op.inputs:
-        around, source = _argument(scope, inner)
+        around, source = _argument(value.scope, inner)
         if around.image is None or source.dtype in _NO_DATA:
             return False
-        computation.shaped[inner.name] = around, source
-    computation.ops[op.name] = op
+        value.shaped[inner.name] = around, source
+    value.ops[op.name] = op
     return True
 
 
@@ -291,7 +281,6 @@ class SliceBound:
 
     @property
     def tensor(self) -> Tensor:
-        """Return the bound."""
         return self.op.inputs[self.index]
 
 

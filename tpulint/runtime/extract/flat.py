@@ -51,7 +51,6 @@ class FlatNode:
 
     @cached_property
     def names(self) -> frozenset[str]:
-        """The names of the operations."""
         return frozenset(op.name for op in self.ops)
 
     @cached_property

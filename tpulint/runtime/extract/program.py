@@ -44,7 +44,6 @@ def core_number(task: int, ordinal: int) -> int:
 
 
 def cores_of_this_host() -> int:
-    """Return the number of cores of each host."""
     return devices.cores_of_a_host(_CORES_PER_HOST)
 
 
@@ -99,7 +98,6 @@ class ReplicatedProgram:
 
     @property
     def num_replicas(self) -> int:
-        """Return the number of replicas."""
         return self.marked.num_replicas
 
 

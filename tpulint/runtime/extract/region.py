@@ -141,7 +141,6 @@ class Region:
 
     @cached_property
     def names(self) -> frozenset[str]:
-        """Return the operations' names."""
         return frozenset(op.name for op in self.ops)
 
     @cached_property
@@ -160,7 +159,6 @@ class Region:
 
     @cached_property
     def output_names(self) -> frozenset[str]:
-        """Return the names of `outputs`."""
         return frozenset(tensor.name for tensor in self.outputs)
 
     def is_used_outside(self, tensor: Tensor, ops: frozenset[str]) -> bool:
@@ -184,7 +182,6 @@ class Region:
 
 
 def key_of(region: Region, op: Operation) -> Key:
-    """Return the key of `op`, of `region`."""
     return id(region.graph), op.name
 
 
@@ -227,5 +224,4 @@ def in_program_order(graph: Graph, operations: Mapping[str, Operation]) -> tuple
 
 
 def graph_nodes(graph: Graph) -> dict[str, NodeDef]:
-    """Return the NodeDefs of `graph` by name."""
     return {node.name: node for node in graph.as_graph_def().node}
