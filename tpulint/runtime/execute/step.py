@@ -41,7 +41,7 @@ from tpulint.runtime.schedule.schedule import Plan, Schedule
 from tpulint.runtime.schedule.variables import TouchedVariable
 from tpulint.runtime.schedule.work import Recorded, shape_of
 from tpulint.runtime.source_location import user_location
-from tpulint.runtime.tensorflow_internals import graphs, operations
+from tpulint.runtime.tensorflow_internals import graphs
 
 _NOT_INITIALIZED = "The TPU system has not been initialized."
 _INITIALIZE_FIRST = (
