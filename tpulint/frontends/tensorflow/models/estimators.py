@@ -56,8 +56,7 @@ ESTIMATOR = "TPUEstimator"
 @model("?.TPUEstimator")
 def _estimator(call: Call) -> Value:
     """Read the model_fn as a computation, unless it has the literal `use_tpu=False`."""
-    estimator = ExternalObject(call.path, call.site, call.frame.context)
-    estimator.arguments = tuple((argument.keyword, argument.value) for argument in call.arguments)
+    estimator = call.new_object()
     params = options(force_deferred(call, call.get("params", 3) or NONE))
     estimator.attributes["params"] = join(_copy_params(call, option) for option in params)
     use_tpu = call.get("use_tpu", 4)

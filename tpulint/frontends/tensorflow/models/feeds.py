@@ -50,7 +50,7 @@ from tpulint.frontends.tensorflow.keras_models import (
 )
 from tpulint.frontends.tensorflow.knowledge import naming, tf_names
 from tpulint.frontends.tensorflow.knowledge.tables import LISTED_HERE
-from tpulint.frontends.tensorflow.models.strategies import methods, strategy_of
+from tpulint.frontends.tensorflow.models.strategies import methods
 from tpulint.frontends.tensorflow.models.table import (
     CALLABLE,
     Call,
@@ -136,10 +136,7 @@ def _params(params: Value) -> Value:
 # tensorflow/python/distribute/distribute_lib.py. Of another strategy the dataset is handed on as it
 # is.
 @methods(*sorted(tf_names.DISTRIBUTES))
-def _distribute(call: Call) -> Value | None:
-    strategy = strategy_of(call)
-    if strategy is None:
-        return None
+def _distribute(call: Call, strategy: Strategy) -> Value:
     data = call.values[0] if call.values else UNKNOWN
     if strategy.kind == "tpu":
         data = force_deferred(call, data)
@@ -151,9 +148,9 @@ def _distribute(call: Call) -> Value | None:
 
 def _distributed(call: Call, data: Value) -> ExternalObject:
     """Return the dataset whose elements are values of all replicas, made of `data`."""
-    source = data if is_dataset(data) else None
+    source, element = data if is_dataset(data) else None, batch_of(call, data)
     return ExternalObject(
-        DISTRIBUTED, call.site, call.frame.context, source=source, element=batch_of(call, data)
+        DISTRIBUTED, call.site, call.frame.context, source=source, element=element
     )
 
 
@@ -186,9 +183,8 @@ def _share_of_batch(call: Call) -> Value:
 
 
 @methods(*sorted(FROM_FUNCTION))
-def _distribute_from_function(call: Call) -> Value | None:
-    strategy = strategy_of(call)
-    if strategy is None or not call.values:
+def _distribute_from_function(call: Call, strategy: Strategy) -> Value | None:
+    if not call.values:
         return None
     if strategy.kind == "tpu":
         return _distributed(call, _read(call, "distribute", strategy, call.values[0], NONE))
@@ -324,13 +320,13 @@ def _load_dataset(call: Call) -> Value | None:
     if call.get("batch_size", 3 if is_load else 1) == Const(-1):
         loaded = Opaque("data")  # all of it in one batch: tensors, and no dataset
     elif isinstance(split, Sequence) and not split.open:
-        loaded = Sequence("list", [_loaded(call) for _ in split.items], site=call.site)
+        loaded = Sequence("list", [call.new_object() for _ in split.items], site=call.site)
     elif split is None or split == NONE:
         names = ("train", "test", "validation")
-        splits: dict[object, Value] = {name: _loaded(call) for name in names}
+        splits: dict[object, Value] = {name: call.new_object() for name in names}
         loaded = Mapping(splits, True, call.site, made=call.frame.context)
     else:
-        loaded = _loaded(call)
+        loaded = call.new_object()
     if is_load and call.get("with_info") == Const(True):
         return Sequence("tuple", [loaded, Opaque("info")], site=call.site)
     return loaded
@@ -344,16 +340,10 @@ def _array(call: Call) -> Value | None:
     if call.frame.context.on_device or isinstance(call.receiver, Tensor):
         return None
     if call.name != "astype":
-        return _loaded(call)
+        return call.new_object()
     dtype = call.get("dtype", 0)
     is_refused = dtype_of_array(dtype) in ("float64", "string")
-    return in_dtype(call.receiver, dtype, call.site) or (_loaded(call) if is_refused else None)
-
-
-def _loaded(call: Call) -> ExternalObject:
-    dataset = ExternalObject(call.path, call.site, call.frame.context)
-    dataset.arguments = tuple((argument.keyword, argument.value) for argument in call.arguments)
-    return dataset
+    return in_dtype(call.receiver, dtype, call.site) or (call.new_object() if is_refused else None)
 
 
 # Steps of an input pipeline: `tf.data.Dataset`, each with the step before it
@@ -387,7 +377,7 @@ def _group_by_window(call: Call) -> Value:
     if isinstance(call.receiver, (ExternalObject, Choice)):
         step = _step(call, call.receiver)
     else:
-        step = _loaded(call)
+        step = call.new_object()
     scope = Scope(DATA, call.site)
     element = Tensor(None, call.site, "structure")
     for function in options(call.get("key_func", 0) or UNKNOWN):
@@ -427,7 +417,7 @@ def _mapped_step(call: Call) -> Value:
     )
 )
 def _transformation(call: Call) -> Value:
-    transformation = _loaded(call)
+    transformation = call.new_object()
     transformation.inner = _elements_made(call)
     return transformation
 
@@ -455,11 +445,7 @@ def _plain_step(call: Call, dataset: Value) -> ExternalObject:
 def _step(call: Call, receiver: Value) -> ExternalObject:
     first = options(receiver)[0]
     assert isinstance(first, ExternalObject)
-    step = ExternalObject(
-        f"{first.path}.{call.name}", call.site, call.frame.context, source=receiver
-    )
-    step.arguments = tuple((argument.keyword, argument.value) for argument in call.arguments)
-    return step
+    return call.new_object(f"{first.path}.{call.name}", receiver)
 
 
 def _elements_made(call: Call) -> Value | None:

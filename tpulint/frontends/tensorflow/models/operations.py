@@ -107,40 +107,24 @@ def make_tensor(call: Call, *, takes_shape: bool = False, is_ordered: bool = Fal
     is_random = naming.RANDOM.is_in(call.path)
     if tensor.operation is not None:
         tensor.operation.ordered = is_ordered
-    tensor.uniform = not is_random and (
-        uniform(call.values) or (takes_shape and _has_equal_shapes(call.frame))
-    )
+    computation = call.frame.context.computation
+    # One program has one shape on all replicas; of a TPUStrategy, a last batch may be smaller.
+    has_equal_shapes = computation is not None and computation.kind not in tf_names.STRATEGY_RUN
+    tensor.uniform = not is_random and (uniform(call.values) or (takes_shape and has_equal_shapes))
     tensor.data = not takes_shape and (tensor.data or is_random)
     tensor.split = tensor.split and not takes_shape
-    tensor.shape = () if gives_scalar(call.record) else _kept_shape(call)
+    first = call.values[0] if len(call.values) == 1 and call.name in UNARY else None
+    kept = first.shape if isinstance(first, Tensor) and is_tensorflow(call.path) else None
+    tensor.shape = () if gives_scalar(call.record) else kept
     tensor.single = gives_one_tensor(call.path)
     tensor.dtype = result_dtype(call.record)
     return tensor
 
 
-def _kept_shape(call: Call) -> Shape | None:
-    """Return the shape of the only argument, if the operation keeps it."""
-    if len(call.arguments) != 1 or call.name not in UNARY or not is_tensorflow(call.path):
-        return None
-    first = call.values[0]
-    return first.shape if isinstance(first, Tensor) else None
-
-
-def _has_equal_shapes(frame: Frame) -> bool:
-    """Return whether all replicas have the same shapes: one program without dynamic ones is all.
-
-    Of a TPUStrategy, a last batch may be smaller on some replicas.
-    """
-    computation = frame.context.computation
-    return computation is not None and computation.kind not in tf_names.STRATEGY_RUN
-
-
 def make_object(call: Call) -> Value:
     """Return an object of an outside class. What it is given it may keep."""
     transfer.touch(call.frame, call.values, call.site, call.name, Certainty.POSSIBLE, "unknown")
-    result = ExternalObject(call.path, call.site, call.frame.context)
-    result.arguments = tuple((argument.keyword, argument.value) for argument in call.arguments)
-    return result
+    return call.new_object()
 
 
 def _call_arguments(call: Call) -> None:
@@ -220,21 +204,18 @@ def call_object(frame: Frame, callee: ExternalObject, args: Arguments, site: Sit
     tensor = transfer.result(frame, items, site)
     if tensor.operation is not None and callee.callee is not None and callee.last.islower():
         tensor.operation.unseen = True  # what a function of a skipped module has returned
-    tensor.dtype = _dtype_of_layer(frame, callee)
+    is_casting = "keras" in callee.path and callee.last in tf_names.COMPUTING_LAYERS
+    if is_casting and has_policy(frame) and not keras_models.may_have_own_dtype(callee):
+        tensor.dtype = tf_names.COMPUTE_DTYPE
     if is_loss(callee):
         tensor.shape = () if reduction_of(callee) in ("sum", "mean") else None
     takes_text = any(taken.dtype == "string" for taken in all_tensors(items))
-    if takes_text or is_loss(callee) or may_lack_kernel(f"{callee.path}.__call__"):
-        _record_call(frame, callee, args, site, tensor)
+    path, computation = f"{callee.path}.__call__", frame.context.computation
+    # Rules ask how a loss reduces, what a layer builds, and what takes a text.
+    is_asked_for = takes_text or is_loss(callee) or may_lack_kernel(path)
+    if is_asked_for and computation is not None and not frame.context.is_unrecorded:
+        computation.calls.append(ApiCall(path, site, frame.context, args, callee, tensor))
     return keras_models.noted(frame, callee, args, site, tensor)
-
-
-def _dtype_of_layer(frame: Frame, layer: ExternalObject) -> str | None:
-    """Return the dtype of what a layer of Keras gives under a policy."""
-    is_keras = "keras" in layer.path and layer.last in tf_names.COMPUTING_LAYERS
-    if not is_keras or not has_policy(frame) or keras_models.may_have_own_dtype(layer):
-        return None
-    return tf_names.COMPUTE_DTYPE
 
 
 def has_policy(frame: Frame) -> bool:
@@ -255,23 +236,13 @@ def _note_dtype(call: Call) -> None:
         keras_models.note_dtype(call.receiver, call.arguments)
 
 
-def _record_call(
-    frame: Frame, callee: ExternalObject, args: Arguments, site: Site, tensor: Tensor
-) -> None:
-    """Keep a call: rules ask how a loss reduces, what a layer builds, and what takes a text."""
-    computation = frame.context.computation
-    if computation is not None and not frame.context.is_unrecorded:
-        path = f"{callee.path}.__call__"
-        computation.calls.append(ApiCall(path, site, frame.context, args, callee, tensor))
-
-
 def unseen(call: Call) -> Value:
     """Call something that is not seen: tensors may go in, and a tensor may come out."""
     values = call.values
     transfer.touch(call.frame, values, call.site, call.name, Certainty.POSSIBLE, "unknown")
     if all_tensors(values):
         return transfer.result(call.frame, values, call.site, "unseen")
-    if any(_is_optimizer(value) for value in values):
+    if any(isinstance(it, ExternalObject) and it.last.endswith("Optimizer") for it in values):
         return make_object(call)  # a wrapper of what it is given, by all that is seen of it
     return UNKNOWN
 
@@ -312,10 +283,6 @@ def note_method(call: Call) -> None:
         transfer.note_unread(call.frame, name, UNRESOLVED, UNKNOWN_FUNCTION, call.values, call.site)
 
 
-def _is_optimizer(value: Value) -> bool:
-    return isinstance(value, ExternalObject) and value.last.endswith("Optimizer")
-
-
 FILLED = frozenset(["fill", "zeros", "ones", "zeros_like", "ones_like"])
 COPIES = frozenset(["identity", "convert_to_tensor", "cast"])
 OF_SHAPES = frozenset(["zeros_like", "ones_like"])
@@ -329,18 +296,12 @@ def _make_constant(call: Call, dtype: str | None, shape: Shape | None) -> Tensor
     # Of a range, a size that is not seen is a setting: else it were a tensor.
     values = [value for value in call.values if call.name != "range" or value is not UNKNOWN]
     tensor.uniform = not varies and uniform(values)
-    tensor.filled = _is_filled(call)
+    first = call.values[0] if call.arguments else NONE
+    is_copy = call.name in COPIES and isinstance(first, Tensor) and first.filled
+    tensor.filled = call.name in FILLED or is_copy
     tensor.data = call.name not in OF_SHAPES and (tensor.data or varies)
     tensor.split = tensor.split and call.name not in OF_SHAPES
     return tensor
-
-
-def _is_filled(call: Call) -> bool:
-    """Return whether all elements of what is made are equal."""
-    if call.name in FILLED:
-        return True
-    first = call.values[0] if call.arguments else NONE
-    return call.name in COPIES and isinstance(first, Tensor) and first.filled
 
 
 # tensorflow/python/framework/constant_op.py, ops/array_ops.py, random_ops.py: where the positions
@@ -351,9 +312,19 @@ def _constant(call: Call) -> Value:
     return _make_constant(call, _dtype(call, 1, dtype), _shape(call, 2, shape))
 
 
-@model("tf.zeros", "tf.ones")
+@model(
+    "tf.zeros",
+    "tf.ones",
+    "tf.random.uniform",
+    "tf.random.normal",
+    "tf.random.truncated_normal",
+    "tf.compat.v1.random_uniform",
+    "tf.compat.v1.random_normal",
+    "tf.compat.v1.truncated_normal",
+)
 def _zeros(call: Call) -> Value:
-    return _make_constant(call, _dtype(call, 1, "float32"), shape_of(call.get("shape", 0)))
+    dtype = _dtype(call, 1 if call.name in FILLED else 3, "float32")
+    return _make_constant(call, dtype, shape_of(call.get("shape", 0)))
 
 
 @model("tf.fill")
@@ -371,18 +342,6 @@ def _placeholder(call: Call) -> Value:
 def _placeholder_with_default(call: Call) -> Value:
     dtype = described(call.get("input", 0) or NONE)[0]
     return _make_constant(call, dtype, shape_of(call.get("shape", 1)))
-
-
-@model(
-    "tf.random.uniform",
-    "tf.random.normal",
-    "tf.random.truncated_normal",
-    "tf.compat.v1.random_uniform",
-    "tf.compat.v1.random_normal",
-    "tf.compat.v1.truncated_normal",
-)
-def _random(call: Call) -> Value:
-    return _make_constant(call, _dtype(call, 3, "float32"), shape_of(call.get("shape", 0)))
 
 
 @model("tf.zeros_like", "tf.ones_like", "tf.identity", "tf.convert_to_tensor", "tf.cast")
@@ -421,9 +380,7 @@ def _shape(call: Call, position: int, default: Shape | None) -> Shape | None:
 def _gradient(call: Call) -> Value | None:
     if not all_tensors(call.values):
         return None
-    transfer.touch(
-        call.frame, call.values, call.site, call.name, Certainty.POSSIBLE, mode="unknown"
-    )
+    transfer.touch(call.frame, call.values, call.site, call.name, Certainty.POSSIBLE, "unknown")
     sources = call.get("sources", 1)
     sort = "tensor" if isinstance(sources, (Tensor, Variable)) else "structure"
     gradients = transfer.result(call.frame, call.values, call.site, sort)
@@ -462,21 +419,16 @@ def _tensor_method(call: Call) -> Value:
     receiver = call.receiver
     assert isinstance(receiver, Tensor)
     if receiver.sort == "structure" or call.name in OF_DICTS:  # no tensor has such methods
-        return _structure_method(call, receiver)
+        if call.name == "items":  # its keys are no tensors
+            return Sequence("list", [Sequence("tuple", [UNKNOWN, replace(receiver)])], True)
+        if call.name in OF_DICTS and call.name != "keys":
+            return replace(receiver)
+        if call.name in CHANGES_OF_DICTS:
+            receiver.of_all = None  # one may be reduced
+        return UNKNOWN
     values = [receiver, *call.values]
     transfer.touch(call.frame, values, call.site, call.name, Certainty.DEFINITE)
     return transfer.result(call.frame, values, call.site)
-
-
-def _structure_method(call: Call, receiver: Tensor) -> Value:
-    """Return a part of a structure of tensors; its keys are no tensors."""
-    if call.name == "items":
-        return Sequence("list", [Sequence("tuple", [UNKNOWN, replace(receiver)])], True)
-    if call.name in OF_DICTS and call.name != "keys":
-        return replace(receiver)
-    if call.name in CHANGES_OF_DICTS:
-        receiver.of_all = None  # one may be reduced
-    return UNKNOWN
 
 
 # Calls that certainly give scalars: reductions over everything, losses, decays. The facts:
@@ -522,20 +474,13 @@ def gives_scalar(call: ApiCall) -> bool:
         step = call.argument("global_step", 1)
         return step is not None and is_scalar(step.value)
     if name in ELEMENTWISE:
-        plain = [
-            argument.value for argument in call.arguments if argument.keyword in (None, "x", "y")
-        ]
-        items = [item for value in plain for item in _opened(value)]
-        return of_scalars(items)
+        operands = [it.value for it in call.arguments if it.keyword in (None, "x", "y")]
+        rows = [value.items if isinstance(value, Sequence) else [value] for value in operands]
+        return of_scalars(item for row in rows for item in row)
     if name in SELECTS:
         items = [argument.value for argument in call.arguments if argument.keyword != "name"]
         return len(items) == 3 and of_scalars(items)
     return name in ALWAYS and call.receiver is None
-
-
-def _opened(value: Value) -> list[Value]:
-    """Return the items of a list that is given to `add_n`."""
-    return value.items if isinstance(value, Sequence) else [value]
 
 
 def _reduces_all(call: ApiCall) -> bool:

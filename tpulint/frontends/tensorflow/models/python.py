@@ -355,7 +355,12 @@ def _is_of_type(instance: Value, classes: Value) -> bool | None:
     }
     match instance:
         case Instance():
-            return _is_object_of(instance, listed)
+            order = mro(instance.cls)
+            is_seen = all(type(base) in (Class, External) for base in order)
+            of_project = instance.site is not None and all(isinstance(cls, Class) for cls in listed)
+            # What stands for many may be a subclass's.
+            is_none = False if is_seen and of_project else None
+            return any(cls in order for cls in listed) or is_none
         case Tensor(sort="tensor") if instance.operation or (instance.of_all and instance.single):
             return False if names <= NO_SEQUENCES | {"list", "tuple", "set"} else None
         case Const(value):
@@ -371,14 +376,6 @@ def _is_of_type(instance: Value, classes: Value) -> bool | None:
     if names & own:
         return True
     return None if "" in names else False
-
-
-def _is_object_of(instance: Instance, classes: list[Value]) -> bool | None:
-    """Return whether an object is of one of `classes`; what stands for many may be a subclass's."""
-    order = mro(instance.cls)
-    is_seen = all(type(base) in (Class, External) for base in order)
-    of_project = instance.site is not None and all(isinstance(cls, Class) for cls in classes)
-    return any(cls in order for cls in classes) or (False if is_seen and of_project else None)
 
 
 def _are_all(classes: Value, names: frozenset[str]) -> bool:
@@ -426,79 +423,44 @@ def _run_main(call: Call) -> Value:
 # Lists, tuples and sets: one kind of value, `Sequence`
 
 
-def _receiver_list(call: Call) -> Sequence:
-    assert isinstance(call.receiver, Sequence)
-    return call.receiver
-
-
-def _is_conditional(call: Call) -> bool:
-    """Return whether the call may run never, or often, for one run of what made the list."""
-    return not call.frame.context.runs_once_with(_receiver_list(call).made)
-
-
-# What is under a condition may be missing from the list: it is open from then on.
-@model("builtins.list.append", "builtins.list.add", "builtins.list.appendleft")
-def _append(call: Call) -> Value:
-    if not call.values:
-        return UNKNOWN
-    items = _receiver_list(call)
-    add = items.add_first if call.name == "appendleft" else items.add
-    add(call.values[0])
-    items.open = items.open or _is_conditional(call)
-    return NONE
-
-
-@model("builtins.list.insert")
-def _insert(call: Call) -> Value:
-    if len(call.values) != 2:
-        return UNKNOWN
-    items = _receiver_list(call)
-    items.add(call.values[1])
-    items.open = True  # the place is not followed
-    return NONE
-
-
-@model("builtins.list.extend")
-def _extend(call: Call) -> Value:
-    if not call.values:
-        return UNKNOWN
-    items, source = _receiver_list(call), call.values[0]
-    row = source if isinstance(source, Sequence) else None
-    items.extend([element_of(call.frame, source, call.site)] if row is None else row.items)
-    items.open = items.open or _is_conditional(call) or row is None or row.open
-    return NONE
-
-
-@model("builtins.list.pop", "builtins.list.popleft")
-def _pop_item(call: Call) -> Value:
-    items = _receiver_list(call)
-    items.open = True
-    return join(items.items) if items.items else UNKNOWN
-
-
-@model("builtins.list.copy", "builtins.list.union")
-def _copy_list(call: Call) -> Value:
-    items = _receiver_list(call)
-    return Sequence(items.kind, list(items.items), items.open, call.site)
-
-
-@model(*(f"builtins.list.{name}" for name in sorted(REORDERS)))
-def _reorder(call: Call) -> Value:
-    _receiver_list(call).open = True
+@model("builtins.list.*")
+def _list_method(call: Call) -> Value:
+    """Change a list; what is put into it under a condition may be missing, so it is open then."""
+    items, values = call.receiver, call.values
+    assert isinstance(items, Sequence)
+    match call.name:
+        case "append" | "add" | "appendleft" if values:
+            add = items.add_first if call.name == "appendleft" else items.add
+            add(values[0])
+            items.open = items.open or not call.frame.context.runs_once_with(items.made)
+            return NONE
+        case "insert" if len(values) == 2:
+            items.add(values[1])
+            items.open = True  # the place is not followed
+            return NONE
+        case "extend" if values:
+            row = values[0] if isinstance(values[0], Sequence) else None
+            items.extend(
+                [element_of(call.frame, values[0], call.site)] if row is None else row.items
+            )
+            is_conditional = not call.frame.context.runs_once_with(items.made)
+            items.open = items.open or is_conditional or row is None or row.open
+            return NONE
+        case "pop" | "popleft":
+            items.open = True
+            return join(items.items) if items.items else UNKNOWN
+        case "copy" | "union":
+            return Sequence(items.kind, list(items.items), items.open, call.site)
+        case name if name in REORDERS:
+            items.open = True
     return UNKNOWN
 
 
 # Dicts
 
 
-def _receiver_dict(call: Call) -> Mapping:
-    assert isinstance(call.receiver, Mapping)
-    return call.receiver
-
-
-@model("builtins.dict.get", "builtins.dict.pop", "builtins.dict.setdefault")
-def _get_item(call: Call) -> Value:
-    items, values = _receiver_dict(call), call.values
+def _get_item(call: Call, items: Mapping) -> Value:
+    values = call.values
     if values:
         operators.fill(call.frame, items, values[0])
     key = values[0].value if values and isinstance(values[0], Const) else None
@@ -517,29 +479,6 @@ def _get_item(call: Call) -> Value:
     return UNKNOWN if items.open else default
 
 
-@model("builtins.dict.values")
-def _values(call: Call) -> Value:
-    items = _receiver_dict(call)
-    return Sequence("list", list(items.items.values()), items.open)
-
-
-@model("builtins.dict.keys")
-def _keys(call: Call) -> Value:
-    items = _receiver_dict(call)
-    keys: list[Value] = [Const(key) for key in items.items if not isinstance(key, tuple)]
-    return Sequence("list", keys, items.open)
-
-
-@model("builtins.dict.items")
-def _items(call: Call) -> Value:
-    items = _receiver_dict(call)
-    pairs: list[Value] = [
-        Sequence("tuple", [UNKNOWN if isinstance(key, tuple) else Const(key), item])
-        for key, item in items.items.items()
-    ]
-    return Sequence("list", pairs, items.open)
-
-
 @model("six.iteritems", "six.itervalues", "six.iterkeys", "six.viewitems", "six.viewvalues")
 def _of_six(call: Call) -> Value:
     """Return what the method of the dict gives, as on Python 3."""
@@ -549,22 +488,36 @@ def _of_six(call: Call) -> Value:
     return calls.call(call.frame, method, (), call.site, name)
 
 
-@model("builtins.dict.clear", "builtins.dict.popitem")
-def _clear(call: Call) -> Value:
-    items = _receiver_dict(call)
-    items.maybe_absent.update(items.items)
-    items.open = True
+@model("builtins.dict.*")
+def _dict_method(call: Call) -> Value:
+    items = call.receiver
+    assert isinstance(items, Mapping)
+    match call.name:
+        case "get" | "pop" | "setdefault":
+            return _get_item(call, items)
+        case "values":
+            return Sequence("list", list(items.items.values()), items.open)
+        case "keys":
+            keys: list[Value] = [Const(key) for key in items.items if not isinstance(key, tuple)]
+            return Sequence("list", keys, items.open)
+        case "items":
+            pairs: list[Value] = [
+                Sequence("tuple", [UNKNOWN if isinstance(key, tuple) else Const(key), item])
+                for key, item in items.items.items()
+            ]
+            return Sequence("list", pairs, items.open)
+        case "copy":
+            return copied(items, call.frame.context)
+        case "update":
+            _update(call, items)
+            return NONE
+        case "clear" | "popitem":
+            items.maybe_absent.update(items.items)
+            items.open = True
     return UNKNOWN
 
 
-@model("builtins.dict.copy")
-def _copy_dict(call: Call) -> Value:
-    return copied(_receiver_dict(call), call.frame.context)
-
-
-@model("builtins.dict.update")
-def _update(call: Call) -> Value:
-    items = _receiver_dict(call)
+def _update(call: Call, items: Mapping) -> None:
     for argument in call.arguments:
         if argument.keyword is not None:
             put(items, argument.keyword, argument.value, call.frame.context)
@@ -579,13 +532,12 @@ def _update(call: Call) -> Value:
             items.open = True
             for key, item in items.items.items():
                 items.set(key, join([item, UNKNOWN]))
-    return NONE
 
 
 # Strings, functions, context managers
 
 
-@model(*(f"builtins.str.{name}" for name in sorted(CHANGES_TEXT | ASKS_TEXT)))
+@model("builtins.str.*")
 def _of_text(call: Call) -> Value:
     """Return another string, or how this one begins or ends."""
     text = call.receiver.value if isinstance(call.receiver, Const) else None

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from tpulint.absint.domain.context import TRY, WITH, Scope
-from tpulint.absint.domain.events import Argument, Arguments, Context, Tensor
+from tpulint.absint.domain.events import Argument, Arguments, Tensor
 from tpulint.absint.domain.objects import (
     ContextManagerValue,
     ExternalObject,
@@ -22,7 +22,7 @@ from tpulint.frontends.tensorflow.hooks import settings_of
 from tpulint.frontends.tensorflow.knowledge import naming, tf_names
 from tpulint.frontends.tensorflow.knowledge.strategies import SCOPE_BY_HAND
 from tpulint.frontends.tensorflow.models.entry_points import trace
-from tpulint.frontends.tensorflow.models.table import Call, M, model, names_a_tpu
+from tpulint.frontends.tensorflow.models.table import Call, Model, model, names_a_tpu
 from tpulint.frontends.tensorflow.shapes import described
 from tpulint.frontends.tensorflow.strategy import (
     CROSS_REPLICA,
@@ -36,11 +36,18 @@ from tpulint.frontends.tensorflow.strategy import (
 from tpulint.ordering import AGREEMENT_CALLS
 
 
-def methods(*names: str) -> Callable[[M], M]:
-    """Enter a model under these methods of strategies, and of what looks like one."""
-    return model(
-        *(f"{owner}.{name}" for owner in ("tf.distribute.Strategy", "?") for name in names)
-    )
+def methods(*names: str) -> Callable[[Callable[[Call, Strategy], Value | None]], Model]:
+    """Enter a model under these methods of strategies; it is given the one that is called."""
+
+    def enter(function: Callable[[Call, Strategy], Value | None]) -> Model:
+        def answer(call: Call) -> Value | None:
+            strategy = strategy_of(call)
+            return None if strategy is None else function(call, strategy)
+
+        owners = ("tf.distribute.Strategy", "?")
+        return model(*(f"{owner}.{name}" for owner in owners for name in names))(answer)
+
+    return enter
 
 
 def strategy_of(call: Call) -> Strategy | None:
@@ -93,11 +100,7 @@ def _other_strategy(call: Call) -> Value | None:
 # too.
 @model("?.TPUClusterResolver", "?.TPUClusterResolver.connect")
 def _resolver(call: Call) -> Value | None:
-    if not _makes(call):
-        return None
-    resolver = ExternalObject(call.path, call.site, call.frame.context)
-    resolver.arguments = tuple((argument.keyword, argument.value) for argument in call.arguments)
-    return resolver
+    return call.new_object() if _makes(call) else None
 
 
 # Of a TPU of this machine that is empty: `cluster_spec().as_dict()["worker"]` is a KeyError there.
@@ -110,18 +113,14 @@ def _cluster_spec(call: Call) -> Value | None:
     tried = [scope for scope in here.scopes if scope.kind == TRY]
     if tried != [scope for scope in created.scopes if scope.kind == TRY]:
         return None
-    return resolver.attributes.setdefault(HOSTS, Opaque(HOSTS)) if _always(here, created) else None
+    is_always_there = here.reached_whenever(created) and not here.is_guess
+    return resolver.attributes.setdefault(HOSTS, Opaque(HOSTS)) if is_always_there else None
 
 
 @model("?.as_dict")
 def _as_dict(call: Call) -> Value | None:
     receiver = call.receiver
     return receiver if isinstance(receiver, Opaque) and receiver.path == HOSTS else None
-
-
-def _always(place: Context, other: Context) -> bool:
-    """Return whether each run that gets to `other` gets to this place as well."""
-    return place.reached_whenever(other) and not place.is_guess
 
 
 def _makes(call: Call) -> bool:
@@ -133,29 +132,25 @@ def _makes(call: Call) -> bool:
 # one.
 @model("tf.distribute.get_strategy", "?.distribute.get_strategy")
 def _get_strategy(call: Call) -> Value:
-    strategy = scope_strategy(call.frame.context)
-    return strategy or Strategy(_kind_of_current(call), call.site, call.path)
-
-
-def _kind_of_current(call: Call) -> str:
-    """Return the kind of the current strategy where no scope is seen.
+    """Return the current strategy, of a kind that may be guessed where no scope is seen.
 
     A module is run under none: there it is the default one, for one device, unless another was
     set. A function may be called under one.
     """
-    session = call.frame.session
-    if settings_of(call.frame).assume_tpu:
-        return "tpu"
-    is_default = call.frame.function is None and not any(
-        recorded.last in SCOPE_BY_HAND for recorded in session.program.calls
+    frame = call.frame
+    strategy = scope_strategy(frame.context)
+    if strategy is not None:
+        return strategy
+    is_default = frame.function is None and not any(
+        recorded.last in SCOPE_BY_HAND for recorded in frame.session.program.calls
     )
-    return "other" if is_default else "unknown"
+    kind = "tpu" if settings_of(frame).assume_tpu else "other" if is_default else "unknown"
+    return Strategy(kind, call.site, call.path)
 
 
 @methods("scope")
-def _scope(call: Call) -> Value | None:
-    strategy = strategy_of(call)
-    return None if strategy is None else ContextManagerValue(SCOPE, call.site, strategy)
+def _scope(call: Call, strategy: Strategy) -> Value:
+    return ContextManagerValue(SCOPE, call.site, strategy)
 
 
 # These take values of all replicas, which a host reads: an operation on each.
@@ -169,35 +164,26 @@ def _reduce(call: Call) -> Value:
 
 
 @methods(tf_names.CALL_FOR_EACH_REPLICA)
-def _call_for_each_replica(call: Call) -> Value | None:
+def _call_for_each_replica(call: Call, strategy: Strategy) -> Value:
     """Model `call_for_each_replica(fn, args=(), kwargs=None)`: no computation, in any strategy."""
-    strategy = strategy_of(call)
-    if strategy is None:
-        return None
-    callee, arguments = call.get("fn", 0) or UNKNOWN, _of_one(_arguments(call) or ())
+    scope = Scope(WITH, call.site, effect=EACH_REPLICA)
     if strategy.kind == "other":
-        return call.run_inside(_of_another(call, strategy), callee, arguments)
-    return call.run_inside(Scope(WITH, call.site, effect=EACH_REPLICA), callee, arguments)
-
-
-def _of_another(call: Call, strategy: Strategy) -> Scope:
-    return Scope(WITH, call.site, strategy, effect=OTHER_STRATEGY)
+        scope = Scope(WITH, call.site, strategy, effect=OTHER_STRATEGY)
+    return call.run_inside(scope, call.get("fn", 0) or UNKNOWN, _of_one(_arguments(call) or ()))
 
 
 # tensorflow/python/distribute/tpu_strategy.py, `TPUExtended.tpu_run`: it compiles its function
 # even where no tf.function is around it.
 @methods(*sorted(tf_names.STRATEGY_RUN))
-def _run(call: Call) -> Value | None:
+def _run(call: Call, strategy: Strategy) -> Value:
     """Model `run(fn, args=(), kwargs=None)`: device code where the strategy is a TPU's."""
-    strategy = strategy_of(call)
-    if strategy is None:
-        return None
     callee = call.get("fn", 0) or UNKNOWN
     arguments = _arguments(call)
     if strategy.kind == "other" and not call.frame.session.opens_clusters:
         call.frame.session.known(callee)  # none of what it does is a TPU's
     elif strategy.kind == "other":
-        call.run_inside(_of_another(call, strategy), callee, _of_one(arguments or ()))
+        scope = Scope(WITH, call.site, strategy, effect=OTHER_STRATEGY)
+        call.run_inside(scope, callee, _of_one(arguments or ()))
     else:
         tpu = strategy.kind == "tpu" and not is_for_another(call.frame.context, strategy)
         certainty = Certainty.DEFINITE if tpu else Certainty.POSSIBLE
@@ -233,9 +219,9 @@ def _of_one(arguments: Iterable[Argument]) -> Arguments:
 
 
 def _arguments(call: Call) -> list[Argument] | None:
-    args = call.get("args", 1)
     if call.name == "experimental_run":
         return None
+    args = call.get("args", 1)
     arguments: list[Argument] = []
     if isinstance(args, Sequence) and not args.open:
         arguments += calls.by_position(call.site, *args.items)

@@ -91,6 +91,12 @@ class Call:
             return self.receiver.last
         return self.path.rpartition(".")[0].rpartition(".")[2]
 
+    def new_object(self, path: str = "", source: Value | None = None) -> ExternalObject:
+        """Return an object that the call makes, with its arguments."""
+        pairs = tuple((argument.keyword, argument.value) for argument in self.arguments)
+        context = self.frame.context
+        return ExternalObject(path or self.path, self.site, context, arguments=pairs, source=source)
+
     def operation(self, sort: str = "tensor", certainty: Certainty = Certainty.DEFINITE) -> Tensor:
         """Build an operation that takes all arguments."""
         transfer.touch(self.frame, self.values, self.site, self.name, certainty)

@@ -399,10 +399,7 @@ def _with_loss_scale(call: Call) -> Value | None:
     optimizer = call.get("opt", 0) or call.get("optimizer", 0)
     if not isinstance(optimizer, (ExternalObject, Instance)):
         return None
-    path = f"{TRAIN}.experimental.MixedPrecisionLossScaleOptimizer"
-    wrapper = ExternalObject(path, call.site, call.frame.context)
-    wrapper.arguments = tuple((argument.keyword, argument.value) for argument in call.arguments)
-    return wrapper
+    return call.new_object(f"{TRAIN}.experimental.MixedPrecisionLossScaleOptimizer")
 
 
 # `optimize_loss` of tf_slim and tf.contrib.layers applies gradients by what it is given
