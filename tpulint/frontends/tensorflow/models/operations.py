@@ -41,7 +41,8 @@ from tpulint.frontends.tensorflow.shapes import (
     shape_of,
 )
 
-UNRESOLVED = "nothing tells which function it is"  # why a call is not followed
+# Why a call is not followed.
+UNRESOLVED = ("nothing tells which function it is", UNKNOWN_FUNCTION)
 
 
 def answer(call: Call) -> Value:
@@ -280,7 +281,7 @@ def note_method(call: Call) -> None:
     of_class = isinstance(call.receiver, (Instance, Bound)) and call.name not in OF_BASES
     if (of_class or call.receiver is UNKNOWN) and call.name not in OWN_METHODS:
         name = call.name.lstrip("?.")
-        transfer.note_unread(call.frame, name, UNRESOLVED, UNKNOWN_FUNCTION, call.values, call.site)
+        transfer.note_unread(call.frame, name, *UNRESOLVED, call.values, call.site)
 
 
 FILLED = frozenset(["fill", "zeros", "ones", "zeros_like", "ones_like"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from tpulint.absint.domain.events import ApiCall, Arguments
 from tpulint.absint.domain.objects import (
@@ -29,7 +29,6 @@ from tpulint.absint.domain.values import (
 from tpulint.absint.interpreter import calls, transfer
 from tpulint.absint.interpreter.context_managers import is_failing_call, unrecorded
 from tpulint.absint.interpreter.frame import Frame
-from tpulint.finding import UNKNOWN_FUNCTION
 from tpulint.frontends.settings import Settings
 from tpulint.frontends.tensorflow import deferred, keras_models
 from tpulint.frontends.tensorflow.hooks import Hooks
@@ -155,21 +154,16 @@ class Models(Hooks):
         result = self._evaluate(call, is_resolved=False) or _part_of_setting(callee, args)
         if result is None:
             if callee != NONE:
+                reason = operations.UNRESOLVED
                 is_parameter = isinstance(callee, Opaque) and receiver is None
                 transfer.note_unread(
-                    frame,
-                    path,
-                    operations.UNRESOLVED,
-                    UNKNOWN_FUNCTION,
-                    call.values,
-                    site,
-                    is_parameter=is_parameter,
+                    frame, path, *reason, call.values, site, is_parameter=is_parameter
                 )
             result = operations.unseen(call)
             if result is UNKNOWN:
                 result = strategies.made_by_unseen_code(call)
-            return _with_frozen_arguments(frame, record, result)
-        record.result = result
+        else:
+            record.result = result
         return _with_frozen_arguments(frame, record, result)
 
     def _evaluate(self, call: Call, *, is_resolved: bool = True) -> Value | None:
@@ -180,11 +174,6 @@ class Models(Hooks):
                 if value is not None:
                     return value
         return None
-
-
-def _has_tpu(frame: Frame) -> bool:
-    """Return whether the program has made a strategy for a TPU, on which a model may be trained."""
-    return any(call.last in tf_names.TPU_STRATEGIES for call in frame.session.program.calls)
 
 
 def _as_part_of_program(
@@ -198,10 +187,12 @@ def _as_part_of_program(
         deferred_callee = Bound(callee, receiver)
     else:
         return None
+    called = (call.last for call in frame.session.program.calls)
     if not (
         deferred.is_in_program(frame.context)
         or deferred.are_of_program(args)
-        or (callee.last == "fit" and _has_tpu(frame))
+        # On a strategy for a TPU that the program has made, a model may be trained.
+        or (callee.last == "fit" and not tf_names.TPU_STRATEGIES.isdisjoint(called))
     ):
         return None
     forced = deferred.force(frame, deferred_callee, site)
@@ -216,14 +207,9 @@ def _with_frozen_arguments(frame: Frame, record: ApiCall, result: Value) -> Valu
     return result
 
 
-def _builds_nothing(record: ApiCall) -> bool:
-    """Return whether the call itself builds no operation: Python, logging, scopes."""
-    of_python = isinstance(record.receiver, (Sequence, Mapping, Const))
-    return of_python or _names_no_operation(record.path)
-
-
 @lru_cache(maxsize=4096)
 def _names_no_operation(path: str) -> bool:
+    """Return whether the call itself builds no operation: Python, logging, scopes."""
     last = path.rpartition(".")[2]
     return path.startswith(STANDARD_LIBRARY) or last in tf_names.SCOPES or "logging" in path
 
@@ -234,51 +220,46 @@ def _record(frame: Frame, record: ApiCall) -> Call:
     if not context.is_unrecorded:
         computation = context.computation
         (computation.calls if computation else frame.session.program.calls).append(record)
-        if not _builds_nothing(record):
+        of_python = isinstance(record.receiver, (Sequence, Mapping, Const))
+        if not (of_python or _names_no_operation(record.path)):
             frame.count_possible_operation()
     return Call(frame, record)
 
 
-def answer_by(facts: CallFacts) -> Model:
-    """Return the model of the calls that a row of `calls.toml` is about."""
-
-    def answer_by_facts(call: Call) -> Value | None:
-        first = call.values[0] if call.arguments else UNKNOWN
-        if facts.calls:
-            return _CALLING[facts.calls](call)
-        match facts.returns:
-            case "argument":
-                return first
-            case "function":
-                is_given = len(call.values) == 1 and isinstance(first, (*CALLABLE, Class))
-                return first if is_given else None
-            case "unknown":
-                return UNKNOWN
-            case "operation":
-                return call.operation("operation")
-            case "object":
-                return operations.make_object(call)
-            case "array":
-                return ExternalObject(call.path, call.site, call.frame.context)
-            case "draw":
-                # Outside device code it is a number like any other.
-                on_device = call.frame.context.on_device
-                return TraceTimeValue(call.path, call.site) if on_device else None
-            case "number":
-                on_device = call.frame.context.on_device
-                return transfer.first_trace_time_value(call.values) if on_device else None
-            case "context":
-                return ContextManagerValue(facts.scope, call.site)
-            case "setting":
-                return _setting(call, first)
-        tensor = operations.make_tensor(
-            call, takes_shape=facts.takes_shape, is_ordered=facts.is_ordered
-        )
-        if facts.returns == "tensors":
-            return Sequence("list", [tensor], True, call.site, call.frame.context)
-        return tensor
-
-    return answer_by_facts
+def _answer_by(facts: CallFacts, call: Call) -> Value | None:
+    """Return what a row of `calls.toml` says of a call."""
+    first = call.values[0] if call.arguments else UNKNOWN
+    if facts.calls:
+        return _CALLING[facts.calls](call)
+    on_device = call.frame.context.on_device
+    match facts.returns:
+        case "argument":
+            return first
+        case "function":
+            is_given = len(call.values) == 1 and isinstance(first, (*CALLABLE, Class))
+            return first if is_given else None
+        case "unknown":
+            return UNKNOWN
+        case "operation":
+            return call.operation("operation")
+        case "object":
+            return operations.make_object(call)
+        case "array":
+            return ExternalObject(call.path, call.site, call.frame.context)
+        case "draw":  # outside device code it is a number like any other
+            return TraceTimeValue(call.path, call.site) if on_device else None
+        case "number":
+            return transfer.first_trace_time_value(call.values) if on_device else None
+        case "context":
+            return ContextManagerValue(facts.scope, call.site)
+        case "setting":
+            return _setting(call, first)
+    tensor = operations.make_tensor(
+        call, takes_shape=facts.takes_shape, is_ordered=facts.is_ordered
+    )
+    if facts.returns == "tensors":
+        return Sequence("list", [tensor], True, call.site, call.frame.context)
+    return tensor
 
 
 def _setting(call: Call, first: Value) -> Value | None:
@@ -344,7 +325,7 @@ MODULES = (clusters, entry_points, estimators, feeds, keras, python, strategies,
 def add_facts(rows: Iterable[CallFacts], table: Table[Model]) -> None:
     """Enter the facts of rows: tpulint's own, and those of a team for its helper libraries."""
     for row in rows:
-        table.add(row.names, answer_by(row))
+        table.add(row.names, partial(_answer_by, row))
 
 
 add_facts(call_facts(), MODELS)

@@ -139,15 +139,8 @@ Model = Callable[[Call], "Value | None"]
 
 def snapshot(arguments: Arguments) -> Arguments:
     """Copy the structures in arguments: a program may change its lists and dicts later."""
-    for argument in arguments:
-        if isinstance(argument.value, STRUCTURES):
-            break
-    else:
-        return arguments
     return tuple(
-        Argument(
-            argument.keyword, argument.star, _copy(argument.value), argument.site, argument.node
-        )
+        argument._replace(value=_copy(argument.value))
         if isinstance(argument.value, STRUCTURES)
         else argument
         for argument in arguments
@@ -214,15 +207,6 @@ def public_name(path: str) -> PublicName:
     return PublicName(dotted, dotted.rpartition(".")[2], is_exact)
 
 
-def _is_graph(value: Value | None) -> bool:
-    """Return whether `value` is a graph: a maker of graphs has the word in its name."""
-    return isinstance(value, ExternalObject) and naming.GRAPH.is_in(value.last)
-
-
-def _is_dataset(value: Value | None) -> bool:
-    return isinstance(value, (ExternalObject, Choice)) and is_dataset(value)
-
-
 def _is_estimator(value: Value | None) -> bool:
     """Return whether `value` is a TPUEstimator, be its class a copy in the project or in a fork."""
     if isinstance(value, ExternalObject):
@@ -244,8 +228,9 @@ CLASSES: dict[str, Callable[[Value | None], bool]] = {
     "logging.Logger": lambda value: isinstance(value, ExternalObject) and value.last in LOGGERS,
     "tf.Tensor": lambda value: isinstance(value, Tensor),
     "tf.Variable": lambda value: isinstance(value, Variable),
-    "tf.Graph": _is_graph,
-    "tf.data.Dataset": _is_dataset,
+    # A maker of graphs has the word in its name.
+    "tf.Graph": lambda value: isinstance(value, ExternalObject) and naming.GRAPH.is_in(value.last),
+    "tf.data.Dataset": lambda value: value is not None and is_dataset(value),
     "tf.estimator.tpu.TPUEstimator": _is_estimator,
     "tf.distribute.Strategy": lambda value: isinstance(value, Strategy),
     "keras.Model": is_model,
@@ -259,7 +244,7 @@ CLASSES: dict[str, Callable[[Value | None], bool]] = {
 TOLD_APART = (Choice, Instance)
 
 
-def _apart(value: Value) -> Hashable:
+def _apart(value: Value | None) -> Hashable:
     """Return what tells the models of an object from those of others of its type."""
     if isinstance(value, ExternalObject):
         return value.path, is_model(value)
@@ -337,22 +322,19 @@ class Table(Generic[F]):
 
     def __init__(self) -> None:
         self._entries: defaultdict[str, list[Entry[F]]] = defaultdict(list)
-        self._of_functions: dict[str, tuple[F, ...]] = {}
-        self._of_methods: dict[Hashable, tuple[F, ...]] = {}
+        self._ranked: dict[Hashable, tuple[F, ...]] = {}
 
     def add(self, names: Iterable[str], function: F) -> None:
         """Enter `function` under each of `names`."""
         for name in names:
             entry = parse(name, function)
             self._entries[entry.name.last].append(entry)
-        self._of_functions.clear()
-        self._of_methods.clear()
+        self._ranked.clear()
 
     def clear(self) -> None:
         """Remove all entries."""
         self._entries.clear()
-        self._of_functions.clear()
-        self._of_methods.clear()
+        self._ranked.clear()
 
     def __bool__(self) -> bool:
         """Return whether anything is entered."""
@@ -366,44 +348,33 @@ class Table(Generic[F]):
             for entry in entries
         ]
 
-    def functions(self, path: str) -> tuple[F, ...]:
-        """Return what a call of the dotted name `path` may mean, the most specific first."""
-        ranked = self._of_functions.get(path)
-        if ranked is None:
-            entries = self._entries.get(path.rpartition(".")[2], ())
-            ranked = _sorted((entry.rank(path), entry) for entry in entries)
-            self._of_functions[path] = ranked
-        return ranked
-
     def candidates(self, call: Call, is_resolved: bool = True) -> tuple[F, ...]:
         """Return what a call may mean, the most specific first.
 
         is_resolved: the callee is known by its dotted name or by the object that it is a method of.
         """
-        if call.receiver is None and is_resolved:
-            return self.functions(call.path)
-        if call.receiver is None:
-            entries = self._entries.get(call.name, ())
-            return _sorted((entry.rank(call.path), entry) for entry in entries if entry.is_suffix)
         if isinstance(call.receiver, TOLD_APART):
-            return self._methods(call, is_resolved)
+            return self._candidates(call, is_resolved)
         key = type(call.receiver), _apart(call.receiver), call.path, is_resolved
-        ranked = self._of_methods.get(key)
+        ranked = self._ranked.get(key)
         if ranked is None:
-            ranked = self._of_methods[key] = self._methods(call, is_resolved)
+            ranked = self._ranked[key] = self._candidates(call, is_resolved)
         return ranked
 
-    def _methods(self, call: Call, is_resolved: bool) -> tuple[F, ...]:
-        entries = self._entries.get(call.name, ())
-        wild = self._entries.get(ANY_METHOD, ()) if is_resolved else ()
-        return _sorted((entry.method_rank(call), entry) for entry in (*entries, *wild))
-
-
-def _sorted(ranked: Iterable[tuple[int | None, Entry[F]]]) -> tuple[F, ...]:
-    fitting = [(rank, entry.function) for rank, entry in ranked if rank is not None]
-    if len(fitting) > 1:
+    def _candidates(self, call: Call, is_resolved: bool) -> tuple[F, ...]:
+        entries = self._entries.get(call.name, [])
+        if call.receiver is None:
+            ranked = [
+                (entry.rank(call.path), entry)
+                for entry in entries
+                if is_resolved or entry.is_suffix
+            ]
+        else:
+            wild = self._entries.get(ANY_METHOD, []) if is_resolved else []
+            ranked = [(entry.method_rank(call), entry) for entry in entries + wild]
+        fitting = [(rank, entry.function) for rank, entry in ranked if rank is not None]
         fitting.sort(key=itemgetter(0))  # of one rank the first that was entered
-    return tuple(function for _, function in fitting)
+        return tuple(function for _, function in fitting)
 
 
 MODELS: Table[Model] = Table()
