@@ -41,7 +41,7 @@ def words(test: nodes.Node, is_affirmed: bool = True) -> Iterator[Word]:
         case nodes.Not(operand=operand):
             yield from words(operand, not is_affirmed)
         case nodes.Compare(comparisons=comparisons):
-            is_denied = any(_denies(comparison) for comparison in comparisons)
+            is_denied = any(map(_denies, comparisons))
             for part in nodes.parts(test):
                 yield from words(part, is_affirmed is not is_denied)
         case nodes.Attribute(base=base, name=name):
@@ -57,14 +57,12 @@ def words(test: nodes.Node, is_affirmed: bool = True) -> Iterator[Word]:
 
 def _denies(comparison: nodes.Comparison) -> bool:
     """Return whether a comparison asks that its left side is absent or another one."""
-    right = comparison.right
-    is_with_nothing = isinstance(right, nodes.Constant) and any(
-        right.value is nothing for nothing in NOTHING
-    )
+    right = comparison.right.value if isinstance(comparison.right, nodes.Constant) else ...
+    is_with_nothing = any(right is nothing for nothing in NOTHING)
     if comparison.op in NEGATIVE:
         return not is_with_nothing
     if comparison.op == "LessThan":
-        return isinstance(right, nodes.Constant) and right.value == 1
+        return right == 1
     return is_with_nothing and comparison.op in ("Equal", "Is", "LessThanEqual")
 
 
@@ -77,8 +75,14 @@ def asked(context: BaseContext) -> Iterator[tuple[Word, object]]:
 
 def words_of(key: ConditionKey) -> Iterator[Word]:
     """Yield the words of one condition; none where it is no test in the source."""
-    if key.answer is not None:
-        yield from _words_of_value(key.answer)
+    value = key.answer
+    if value is not None:
+        # What an unknown value is called in the source, and what it is compared with.
+        if value.compared is None or value.parent is None:
+            yield Word(value.path, True)
+        else:
+            yield Word(value.parent.path, value.compared not in map(repr, NOTHING))
+            yield Word(value.compared, value.compared not in map(repr, NOTHING))
     elif key.kind == NAME:
         yield Word(str(key.identity), True)
     elif key.test is not None:
@@ -86,33 +90,18 @@ def words_of(key: ConditionKey) -> Iterator[Word]:
 
 
 def texts_compared(key: ConditionKey) -> Iterator[Word]:
-    """Yield the quoted texts that a condition compares something with."""
+    """Yield the quoted texts that a condition compares something with, one or several."""
     if key.answer is not None:
         compared = key.answer.compared
         if compared is not None and compared.startswith("'"):
             yield Word(compared, True)
     elif key.test is not None:
-        compares = (node for node in nodes.walk(key.test) if isinstance(node, nodes.Compare))
-        texts = {text for compare in compares for text in _texts_on_right(compare)}
+        compares = [node for node in nodes.walk(key.test) if isinstance(node, nodes.Compare)]
+        rights = [comparison.right for node in compares for comparison in node.comparisons]
+        rows = [right.items if isinstance(right, nodes.Display) else [right] for right in rights]
+        constants = [item.value for row in rows for item in row if isinstance(item, nodes.Constant)]
+        texts = {repr(text) for text in constants if isinstance(text, str)}
         yield from (word for word in words(key.test) if word.name in texts)
-
-
-def _texts_on_right(compare: nodes.Compare) -> Iterator[str]:
-    """Yield the texts on the right of a comparison, and those in a tuple or a list there."""
-    for right in (comparison.right for comparison in compare.comparisons):
-        for item in right.items if isinstance(right, nodes.Display) else [right]:
-            if isinstance(item, nodes.Constant) and isinstance(item.value, str):
-                yield repr(item.value)
-
-
-def _words_of_value(value: Opaque) -> Iterator[Word]:
-    """Yield what an unknown value is called in the source, and what it is compared with."""
-    if value.compared is None or value.parent is None:
-        yield Word(value.path, True)
-        return
-    is_affirmed = value.compared not in map(repr, NOTHING)
-    yield Word(value.parent.path, is_affirmed)
-    yield Word(value.compared, is_affirmed)
 
 
 def is_kept_from_tpu(module: Module) -> bool:
@@ -152,10 +141,8 @@ def is_for_gpu(context: BaseContext) -> bool:
 
 
 def _is_named_for_gpu(context: BaseContext) -> bool:
-    return any(
-        naming.GPU.is_in(call.name) and not naming.TPU.is_in(call.name)
-        for call in context.call_chain
-    )
+    names = (call.name for call in context.call_chain)
+    return any(naming.GPU.is_in(name) and not naming.TPU.is_in(name) for name in names)
 
 
 def answer_on_tpu(test: nodes.Node) -> bool | None:
@@ -169,7 +156,10 @@ def answer_on_tpu(test: nodes.Node) -> bool | None:
             answer = answer_on_tpu(operand)
             return None if answer is None else not answer
         case nodes.BoolOperation(op=op, items=items):
-            return _answer_of_several(op, [answer_on_tpu(item) for item in items])
+            answers, settling = [answer_on_tpu(item) for item in items], op == "or"
+            if settling in answers:  # one no settles `and`, one yes settles `or`
+                return settling
+            return None if None in answers else not settling
         case nodes.Compare(left=left, comparisons=comparisons):
             return _answer_of_comparison(left, comparisons)
     return _answer_of_flag(_flag_name(test))
@@ -180,14 +170,6 @@ def _answer_of_flag(name: str) -> bool | None:
     if naming.GPU_FLAG.is_whole(name):
         return False
     return True if naming.TPU_FLAG.is_whole(name) else None
-
-
-def _answer_of_several(op: str, answers: list[bool | None]) -> bool | None:
-    """Return the answer of `and`, which one no settles, or of `or`, which one yes settles."""
-    settling = op == "or"
-    if settling in answers:
-        return settling
-    return None if None in answers else not settling
 
 
 def _answer_of_comparison(
@@ -225,6 +207,15 @@ def _flag_name(node: nodes.Node) -> str:
 def leaves_tpu(context: BaseContext) -> bool:
     """Return whether a test on the way to `context` is answered otherwise on a TPU."""
     return any(_on_tpu(key) is (not branch) for key, branch in context.conditions)
+
+
+def _on_tpu(key: ConditionKey) -> bool | None:
+    """Return what a condition gives on a TPU; None where its words ask for something else."""
+    if key.answer is None and key.kind != NAME:
+        return answer_on_tpu(key.test) if key.test is not None else None
+    name = str(key.identity) if key.answer is None else key.answer.path
+    is_tpu = key.answer is not None and key.answer.compared == repr("tpu")
+    return is_tpu or naming.TPU_FLAG.is_whole(name.rpartition(".")[2]) or None
 
 
 def is_without_tpu(context: BaseContext, use_tpu: Value | None) -> bool:
@@ -269,46 +260,31 @@ def may_be_without_tpu(context: BaseContext) -> bool:
     )
 
 
-def _on_tpu(key: ConditionKey) -> bool | None:
-    """Return what a condition gives on a TPU; None where its words ask for something else."""
-    if key.answer is not None:
-        is_flag = naming.TPU_FLAG.is_whole(key.answer.path.rpartition(".")[2])
-        return True if is_flag or key.answer.compared == repr("tpu") else None
-    if key.kind == NAME:
-        return True if naming.TPU_FLAG.is_whole(str(key.identity).rpartition(".")[2]) else None
-    return answer_on_tpu(key.test) if key.test is not None else None
-
-
 def is_for_another(context: BaseContext, strategy: Strategy) -> bool:
     """Return whether the tests on the way to `context` leave the TPU's strategy aside, or may."""
-    if leaves_tpu(context) or any(_finds_no_strategy(*taken) for taken in context.conditions):
+    if leaves_tpu(context):
         return True
+    for key, branch in context.conditions:
+        match list(words_of(key)):
+            # A test for a strategy, such as `if strategy:`, is answered that none is.
+            case [Word(name, is_affirmed)] if naming.STRATEGY.is_in(name.rpartition(".")[2]):
+                if branch is not is_affirmed:
+                    return True
     if strategy.made is None:
         return is_for_gpu(context)
     used = (VALUE, id(strategy.used), False)
     if any((key.kind, key.identity, branch) == used for key, branch in context.conditions):
         return True
+    is_called = all(scope.kind != NO_KNOWN_CALLER for scope in context.scopes)
+    # Where each run that makes the strategy gets here, a function's name says nothing.
     return (
         strategy.made.excludes(context)
-        or (_is_named_for_gpu(context) and not _is_on_the_way_of(strategy.made, context))
+        or (
+            _is_named_for_gpu(context)
+            and not (is_called and context.reached_whenever(strategy.made))
+        )
         or is_for(context, naming.GPU)
         or are_answered_differently(strategy.made, context)
-    )
-
-
-def _is_on_the_way_of(made: BaseContext, context: BaseContext) -> bool:
-    """Return whether each run that makes the strategy gets to `context`, whatever its name says."""
-    is_called = all(scope.kind != NO_KNOWN_CALLER for scope in context.scopes)
-    return is_called and context.reached_whenever(made)
-
-
-def _finds_no_strategy(key: ConditionKey, branch: object) -> bool:
-    """Return whether a test for a strategy, such as `if strategy:`, is answered that none is."""
-    asked_for = list(words_of(key))
-    return (
-        len(asked_for) == 1
-        and naming.STRATEGY.is_in(asked_for[0].name.rpartition(".")[2])
-        and branch is not asked_for[0].is_affirmed
     )
 
 
@@ -350,18 +326,11 @@ def _spellings_of(test: nodes.Node, branch: object) -> Iterator[tuple[Hashable, 
             yield from _spellings_of(item, branch)
 
 
-def _without_places(node: nodes.Node) -> Hashable:
+def _without_places(node: object) -> Hashable:
     """Return what a node says, wherever it is written: a path, or a class with its fields."""
-    path = nodes.dotted_path(node)
-    if path:
-        return path
+    if isinstance(node, list):
+        return tuple(map(_without_places, node))
+    if not isinstance(node, nodes.Node):
+        return node if isinstance(node, Hashable) else repr(node)
     fields = (getattr(node, name) for name in node.__slots__ if name != "place")
-    return type(node).__name__, *map(_field_without_places, fields)
-
-
-def _field_without_places(field: object) -> Hashable:
-    if isinstance(field, nodes.Node):
-        return _without_places(field)
-    if isinstance(field, list):
-        return tuple(map(_field_without_places, field))
-    return field if isinstance(field, Hashable) else repr(field)
+    return nodes.dotted_path(node) or (type(node).__name__, *map(_without_places, fields))

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from tpulint.finding import Location, Span
+from tpulint.frontends.tensorflow.knowledge import names
 from tpulint.frontends.tensorflow.target_release import Target, Targets, keeps_keras_2
 
 if TYPE_CHECKING:
@@ -102,17 +103,15 @@ def _in_code(
     filename: str, its: NamesInFile, target: Target, read: Callable[[], bytes]
 ) -> NamesInFile:
     """Return what the code of the file names; spelled out if the target lacks something of it."""
-    from tpulint.frontends.tensorflow.knowledge import names
-    from tpulint.frontends.tensorflow.knowledge.names import method_names
     from tpulint.source import read_source
     from tpulint.syntax.api_spellings import spelled
     from tpulint.syntax.parse import code_of
 
     text = read_source(filename, read()).text
     its = its._replace(missing=tuple(missing_somewhere(code_of(text).encode())))
-    spellings = (
-        spelled(text, PACKAGE.decode(), method_names()) if lacks_one(target, its.missing) else None
-    )
+    if not lacks_one(target, its.missing):
+        return its
+    spellings = spelled(text, PACKAGE.decode(), names.method_names())
     if spellings is None:
         return its
     everywhere = names.every()
@@ -145,8 +144,6 @@ def lacks_one(target: Target, names: Iterable[str]) -> bool:
 
 def missing_somewhere(data: bytes) -> Iterator[str]:
     """Yield the dotted names in these bytes that some release lacks."""
-    from tpulint.frontends.tensorflow.knowledge import names
-
     if PACKAGE in data:
         every = names.every()
         yield from (path for path in candidates(data) if having_of(path) != every)
@@ -155,17 +152,12 @@ def missing_somewhere(data: bytes) -> Iterator[str]:
 @functools.lru_cache(maxsize=4096)
 def having_of(path: str) -> int:
     """Return the releases that have a dotted name, or the method of that name."""
-    from tpulint.frontends.tensorflow.knowledge import names
-    from tpulint.frontends.tensorflow.knowledge.names import method_names, methods
-
-    return names.having(methods()[path].path if path in method_names() else path)
+    return names.having(names.methods()[path].path if path in names.method_names() else path)
 
 
 def is_missing(having: int, target: Target) -> bool:
     """Return whether a name of the releases `having` is missing in what gets installed."""
-    if not target.stated:
-        return having == 0
-    return having & target.installed == 0
+    return having & target.installed == 0 if target.stated else having == 0
 
 
 def candidates(data: bytes) -> Iterator[str]:
@@ -185,17 +177,13 @@ def candidates(data: bytes) -> Iterator[str]:
             if base in _ROOTS or is_watched(base):
                 for rest in set(_uses(alias, base in _ROOTS).findall(data)):
                     yield f"{base}.{rest.decode()}"
-    from tpulint.frontends.tensorflow.knowledge.names import method_names
-
     if aliases:
-        yield from (name for name in method_names() if f".{name}(".encode() in data)
+        yield from (name for name in names.method_names() if f".{name}(".encode() in data)
 
 
 @functools.cache
 def is_watched(base: str) -> bool:
     """Return whether names in the module `base` are in the table."""
-    from tpulint.frontends.tensorflow.knowledge import names
-
     return bool(names.members(base))
 
 

@@ -50,7 +50,6 @@ class NamesTable(NamedTuple):
     releases: tuple[str, ...]
     lists: tuple[str, ...]
     blocks: dict[str, str]
-    rows: dict[str, dict[str, NameRow]]
 
 
 @functools.cache
@@ -59,7 +58,7 @@ def table() -> NamesTable:
         head, *blocks = stream.read().split("\n.")
     releases, *lists = head.split("\n")
     texts = dict(block.split("\n", 1) for block in blocks)
-    return NamesTable(tuple(releases.split("\t")), tuple(lists), texts, {})
+    return NamesTable(tuple(releases.split("\t")), tuple(lists), texts)
 
 
 def releases() -> tuple[str, ...]:
@@ -72,24 +71,18 @@ def every() -> int:
     return (1 << len(releases())) - 1
 
 
+@functools.cache
 def members(dotted: str) -> dict[str, NameRow]:
     """Return the names directly in the module or class `dotted`."""
-    names_table = table()
-    rows = names_table.rows.get(dotted)
-    if rows is None:
-        lines = names_table.blocks.get(dotted, "").splitlines()
-        rows = dict(_row(line, names_table.lists) for line in lines)
-        names_table.rows[dotted] = rows
-    return rows
+    lines = table().blocks.get(dotted, "").splitlines()
+    return dict(_row(line, table().lists) for line in lines)
 
 
 def _row(line: str, lists: tuple[str, ...]) -> tuple[str, NameRow]:
     name, kinds, *rest = line.split("\t")
     masks = {kind[-1]: int(kind[:-1], 16) for kind in kinds.split(",")}
-    parameters = []
-    for pair in rest[0].split(",") if rest else ():
-        mask, _, number = pair.partition(":")
-        parameters.append((int(mask, 16), lists[int(number)]))
+    pairs = [pair.split(":") for pair in rest[0].split(",")] if rest else []
+    parameters = [(int(mask, 16), lists[int(number)]) for mask, number in pairs]
     all_releases = functools.reduce(int.__or__, masks.values())
     return name, NameRow(all_releases, masks.get("m", 0), masks.get("u", 0), tuple(parameters))
 
@@ -105,25 +98,20 @@ def having(dotted: str) -> int:
     if OF_OTHER_BUILDS.fullmatch(dotted):
         return every()
     dotted, spoken_of = _plain(dotted)
-    mask = _having(dotted, spoken_of)
-    return mask | every() & ~spoken_of if mask else 0
-
-
-def _having(dotted: str, mask: int) -> int:
-    anything = 0
+    mask, complete, anything = spoken_of, 0, 0
     base = ROOT
-    complete = 0
     for part in dotted.split(".")[1:]:
         if part.startswith("_"):
             break
         row = members(base).get(part)
         if row is None:
-            return mask & (~complete | anything)
+            mask &= ~complete | anything
+            break
         mask &= row.mask | anything
         anything |= row.anything
         complete = row.complete
         base = f"{base}.{part}"
-    return mask
+    return mask | every() & ~spoken_of if mask else 0
 
 
 def is_listed(dotted: str) -> bool:
@@ -148,11 +136,8 @@ def parameters(dotted: str) -> tuple[tuple[int, str], ...]:
     dotted, spoken_of = _plain(dotted)
     base, _, name = dotted.rpartition(".")
     row = members(base).get(name)
-    if row is None:
-        return ()
-    return tuple(
-        (mask & spoken_of, spelled) for mask, spelled in row.parameters if mask & spoken_of
-    )
+    rows = () if row is None else row.parameters
+    return tuple((mask & spoken_of, spelled) for mask, spelled in rows if mask & spoken_of)
 
 
 @functools.cache

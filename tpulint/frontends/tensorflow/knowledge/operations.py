@@ -80,19 +80,23 @@ def builds(dotted: str) -> BuiltOperation | None:
     either by what follows `.compat.`.
     """
     for name in _spellings(dotted):
-        row = _blocks()["typed"].get(name)
-        listed, _, only_if = (row or "").partition("\t")
-        if row is not None and (only_if in ("", "writer") or (only_if == "v1" and name == dotted)):
-            operations = tuple(listed.split(","))
-            return BuiltOperation(operations, _lack_kernels(operations), only_if == "writer")
+        listed, _, only_if = _blocks()["typed"].get(name, "").partition("\t")
+        if listed and (only_if in ("", "writer") or (only_if == "v1" and name == dotted)):
+            return _built(listed, writer=only_if == "writer")
         derived = _blocks()["builds"].get(name)
         if derived is not None:
-            operations = tuple(derived.split(","))
-            return BuiltOperation(operations, _lack_kernels(operations))
+            return _built(derived)
         if name.startswith(RAW) and name[len(RAW) :] in _blocks()["uncompiled"]:
-            operation = name[len(RAW) :]
-            return BuiltOperation((operation,), _lack_kernels((operation,)))
+            return _built(name[len(RAW) :])
     return None
+
+
+def _built(listed: str, *, writer: bool = False) -> BuiltOperation:
+    """Return these operations, and whether certainly none has a kernel, on any release."""
+    operations = tuple(listed.split(","))
+    sorts, refused = _blocks()["uncompiled"], _blocks()["refused"]
+    lack_kernels = all(sorts.get(name, HOST) == HOST or name in refused for name in operations)
+    return BuiltOperation(operations, lack_kernels, writer)
 
 
 @functools.cache
@@ -105,32 +109,28 @@ def builds_in_v1(dotted: str) -> bool:
 @functools.cache
 def builds_by_argument(dotted: str) -> tuple[tuple[OnlyIf, BuiltOperation], ...]:
     """Return what a call builds that is not compiled, each with the argument that decides it."""
-    names = _spellings(dotted)
-    return tuple(
-        (_only_if(only_if), BuiltOperation(operations, _lack_kernels(operations)))
-        for name, listed, only_if in _rows_by_argument()
-        if name in names
-        for operations in [tuple(listed.split(","))]
-    )
+    rows = _built_by_argument()
+    return tuple(row for name in _spellings(dotted) for row in rows.get(name, ()))
 
 
 @functools.cache
-def _rows_by_argument() -> list[tuple[str, str, str]]:
+def _built_by_argument() -> dict[str, list[tuple[OnlyIf, BuiltOperation]]]:
     """Return the few rows of names whose operation is decided by an argument."""
-    rows = [(name, rest.partition("\t")) for name, rest in _rows("operations.tsv")["typed"]]
-    return [(name, listed, only_if) for name, (listed, _, only_if) in rows if "@" in only_if]
+    rows: dict[str, list[tuple[OnlyIf, BuiltOperation]]] = {}
+    for name, rest in _rows("operations.tsv")["typed"]:
+        listed, _, only_if = rest.partition("\t")
+        argument, is_decisive, where = only_if.partition("@")
+        if is_decisive:
+            position, _, values = where.partition("=")
+            decisive = OnlyIf(argument, int(position), tuple(filter(None, values.split(";"))))
+            rows.setdefault(name, []).append((decisive, _built(listed)))
+    return rows
 
 
 @functools.cache
 def may_lack_kernel(dotted: str) -> bool:
     """Return whether a call of this name builds an operation without a kernel for TPUs."""
     return bool(builds(dotted) or builds_by_argument(dotted))
-
-
-def _only_if(text: str) -> OnlyIf:
-    argument, _, rest = text.partition("@")
-    position, _, values = rest.partition("=")
-    return OnlyIf(argument, int(position), tuple(filter(None, values.split(";"))))
 
 
 @functools.cache
@@ -146,10 +146,10 @@ def builds_in(dotted: str, versions: tuple[str, ...]) -> BuiltOperation | None:
 @functools.cache
 def is_new_kernel(dotted: str) -> bool:
     """Return whether a call may build an operation that older releases do not compile."""
-    names = _spellings(dotted)
-    built = _kernels_by_name()
-    return any(name in built for name in names) or any(
-        name.removeprefix(RAW) in _last_without() for name in names if name.startswith(RAW)
+    return any(
+        name in _kernels_by_name()
+        or (name.startswith(RAW) and name.removeprefix(RAW) in _last_without())
+        for name in _spellings(dotted)
     )
 
 
@@ -193,14 +193,6 @@ def lacks(dotted: str) -> frozenset[str]:
     """Return the dtypes of tensors that the function takes and its device kernel does not."""
     rows = (_blocks()["lacks"].get(name) for name in _spellings(dotted))
     return frozenset(next((row.split(",") for row in rows if row is not None), ()))
-
-
-def _lack_kernels(operations: tuple[str, ...]) -> bool:
-    """Return whether certainly none of the operations has a kernel, on any release."""
-    sorts, refused = _blocks()["uncompiled"], _blocks()["refused"]
-    return all(
-        sorts.get(operation, HOST) == HOST or operation in refused for operation in operations
-    )
 
 
 # The table has one spelling of a name, and programs use several.

@@ -33,6 +33,8 @@ FOLDERS = os.path.join(HERE, "folders.toml")
 RAISED_ERRORS = os.path.join(HERE, "raised_errors.toml")
 
 
+# A bare name with an ending is a file; without one it may be anything that a package resolves.
+_NAME = re.compile(r"[\w.*?-]+\.\w+")
 LISTED_HERE = "file://"  # how some path starts that Python lists on this machine
 
 
@@ -42,18 +44,13 @@ def _local() -> tuple[str, ...]:
 
 
 def is_local_path(path: str) -> bool:
-    """Return whether `path`, or its known beginning, leads to the program's own machine."""
-    return path.startswith(_local()) or _is_relative(path)
+    """Return whether `path`, or its known beginning, leads to the program's own machine.
 
-
-def _is_relative(path: str) -> bool:
-    """Return whether a path has neither a scheme nor a root: the working directory is before it."""
+    The working directory is before one with neither a scheme nor a root.
+    """
     first, slash, _ = path.partition("/")
-    return bool(first) and ":" not in first and (bool(slash) or bool(_NAME.fullmatch(path)))
-
-
-# A bare name with an ending is a file; without one it may be anything that a package resolves.
-_NAME = re.compile(r"[\w.*?-]+\.\w+")
+    is_relative = bool(first) and ":" not in first
+    return path.startswith(_local()) or (is_relative and bool(slash or _NAME.fullmatch(path)))
 
 
 class RaisedError(NamedTuple):
@@ -116,7 +113,7 @@ def text_pattern(text: str) -> re.Pattern[str]:
 def raised_error(
     types: Collection[str], message: str, filenames: Iterable[str]
 ) -> RaisedError | None:
-    """Return the row of an error whose class is or inherits from `types`, or None."""
+    """Return the row of an error of one of `types` that has passed these files, or None."""
     passed = tuple(filenames)
     return next((row for row in raised_errors() if row.matches(types, message, passed)), None)
 
@@ -165,10 +162,9 @@ def parse_row(row: dict[str, Any]) -> CallFacts:
             f"unknown field {sorted(unknown)[0]!r}; fields: {', '.join(CallFacts._fields)}"
         )
     names = row.get("names")
-    is_list = isinstance(names, list) and all(isinstance(name, str) for name in names)
-    if not (names and is_list):
+    if not (names and isinstance(names, list) and all(isinstance(name, str) for name in names)):
         raise BadRow("`names` is a list of one or more dotted names")
-    facts = CallFacts(**{**row, "names": tuple(names or ())})
+    facts = CallFacts(**{**row, "names": tuple(names)})
     for field, allowed in (("returns", RETURNS), ("calls", CALLS)):
         value = getattr(facts, field)
         if value and value not in allowed:
