@@ -89,12 +89,9 @@ def shape_of(value: Value | None) -> Shape | None:
 
     It is None for an unseen rank.
     """
-    if (
-        isinstance(value, ExternalObject)
-        and value.last == "TensorShape"
-        and len(value.arguments) == 1
-    ):
-        return shape_of(value.arguments[0][1])
+    match value:
+        case ExternalObject(last="TensorShape", arguments=[(_, listed)]):
+            return shape_of(listed)
     if not isinstance(value, Sequence) or value.open:
         return None
     return tuple(_number(item) for item in value.items)
@@ -178,11 +175,7 @@ _SIZED = {
     **dict.fromkeys(("normal", "uniform", "randint"), ("size", 2)),
 }
 # What the functions fill an array with unless they are told, and where they are told by position.
-_FILLS = {
-    **dict.fromkeys(("zeros", "ones", "empty"), "float64"),
-    **dict.fromkeys(("random", "random_sample", "standard_normal", "normal", "uniform"), "float64"),
-    **dict.fromkeys(_LISTED, "float64"),
-}
+_FILLS = dict.fromkeys((*_LISTED, *_SIZED.keys() - {"full", "randint"}), "float64")
 _DTYPES = {"zeros": 1, "ones": 1, "empty": 1, "full": 2, "astype": 0}
 _OF_PYTHON = {"builtins.float": "float64", "builtins.str": "string"}
 _NUMBERS = {bool: "bool", int: "int32", float: "float32", str: "string"}
@@ -216,7 +209,10 @@ def element_of(data: Value, of_one: Tensor) -> Value | None:
         return None if joined.open else Sequence("tuple", parts)
     element = None if data.source is None else element_of(data.source, of_one)
     if element is not None and data.last == "batch":
-        return each_tensor(element, _batched)
+        return each_tensor(
+            element,
+            lambda it: replace(it, shape=None if it.shape is None else (None, *it.shape)),
+        )
     return element if data.last in tf_names.HAND_ON else None
 
 
@@ -225,25 +221,18 @@ def batch_of_rows(values: Iterable[Value], of_one: Tensor) -> Value:
 
     Only those of texts are said: NumPy's numbers of 64 bits become those of Keras.
     """
-    # A list of arrays is one of inputs, and no tensor.
-    pairs = [
-        Sequence("tuple", value.items)
-        if isinstance(value, Sequence)
-        and not value.open
-        and not any(isinstance(item, Const) for item in value.items)
-        else value
-        for value in values
-    ]
-    parts = [_component(pair, of_one, is_sliced=True) or of_one for pair in pairs]
+    parts = []
+    for value in values:
+        # A list of arrays is one of inputs, and no tensor.
+        if isinstance(value, Sequence) and not value.open:
+            is_pair = not any(isinstance(item, Const) for item in value.items)
+            value = Sequence("tuple", value.items) if is_pair else value
+        parts.append(_component(value, of_one, is_sliced=True) or of_one)
     rows = parts[0] if len(parts) == 1 else Sequence("tuple", parts)
     return each_tensor(
         rows,
         lambda row: replace(row, shape=None, dtype="string" if row.dtype == "string" else None),
     )
-
-
-def _batched(tensor: Tensor) -> Tensor:
-    return replace(tensor, shape=None if tensor.shape is None else (None, *tensor.shape))
 
 
 def _component(value: Value, of_one: Tensor, *, is_sliced: bool = False) -> Value | None:
@@ -255,14 +244,13 @@ def _component(value: Value, of_one: Tensor, *, is_sliced: bool = False) -> Valu
         parts = [_component(item, of_one, is_sliced=is_sliced) for item in value.items]
         return Sequence("tuple", [part or of_one for part in parts])
     if isinstance(value, Mapping) and not value.open:
-        items = {
-            key: _component(item, of_one, is_sliced=is_sliced) or of_one
-            for key, item in value.items.items()
-        }
-        return Mapping(items)
+        items = value.items.items()
+        return Mapping(
+            {key: _component(it, of_one, is_sliced=is_sliced) or of_one for key, it in items}
+        )
     dtype, shape = described(value)
     if dtype is None and shape is None:
         return None
-    rest = shape[1:] if shape and is_sliced else None if is_sliced else shape
+    rest = shape if not is_sliced else shape[1:] if shape else None
     is_one = not isinstance(value, Tensor) or value.single or shape is not None
     return replace(of_one, sort="tensor", dtype=dtype, shape=rest, single=is_one)

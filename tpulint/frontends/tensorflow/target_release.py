@@ -7,11 +7,10 @@ commands install or run a release, is nearer to the file, and counts in its plac
 
 from __future__ import annotations
 
+import functools
 import os
 import re
-from collections.abc import Callable, Iterator
-from functools import partial
-from operator import eq, lt
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from tpulint.disk import (
@@ -43,13 +42,8 @@ _PRINTED = (
 _PRINTS = rb"tf\.(?:__version__|version\.VERSION)\b"
 _BARE_VERSION = rb'"text(?:/plain)?"\s*:\s*\[\s*"\'?([12]\.\d+)\.\d[\w.-]*\'?(?:\\n)?"'
 _IN_CELL = rb'(?:(?!"cell_type").){0,600}?'
-_PRINTED_ALONE = b"(?s)%s%s%s|%s%s%s" % (
-    _PRINTS,
-    _IN_CELL,
-    _BARE_VERSION,
-    _BARE_VERSION,
-    _IN_CELL,
-    _PRINTS,
+_PRINTED_ALONE = b"(?s)" + b"|".join(
+    [_PRINTS + _IN_CELL + _BARE_VERSION, _BARE_VERSION + _IN_CELL + _PRINTS]
 )
 _KERAS = r"tensorflow(?:\.compat\.v[12])?\.keras\b"
 CLIMB = 12  # folders above a file that are looked into
@@ -132,20 +126,16 @@ class Targets:
 
     def of(self, filename: str) -> Target:
         """Return the target of a file, which need not exist."""
-        target = self._of_files.get(filename)
-        if target is None:
-            target = self._of_files[filename] = self._find(filename)
-        return target
-
-    def _find(self, filename: str) -> Target:
-        folder = os.path.dirname(os.path.abspath(filename))
-        if folder not in self._known:
-            self._known[folder] = self._find_above(folder)
-        target = self._known[folder]
-        configured = names.mask_of(self._configured) if self._configured else 0
-        if configured:
-            return Target(configured, True, True, legacy_keras=target.legacy_keras)
-        return target
+        if filename not in self._of_files:
+            folder = os.path.dirname(os.path.abspath(filename))
+            if folder not in self._known:
+                self._known[folder] = self._find_above(folder)
+            target = self._known[folder]
+            configured = names.mask_of(self._configured) if self._configured else 0
+            if configured:
+                target = Target(configured, True, True, legacy_keras=target.legacy_keras)
+            self._of_files[filename] = target
+        return self._of_files[filename]
 
     def run_on(self, notebook: str) -> int:
         """Return the releases that can have run a notebook, as a mask; all of any other file."""
@@ -181,9 +171,7 @@ class Targets:
         required: list[tuple[Requirement, str]] = []
         any_release = keras_2 = is_needed = False
         for path, text in self._texts(folder, REQUIREMENT_FILES):
-            required += [
-                (requirement, path) for requirement in requirements(text) if requirement.mask
-            ]
+            required += [(row, path) for row in requirements(text) if row.mask]
             any_release = any_release or is_required_bare(text)
             keras_2 = keras_2 or requires_keras_2(text)
             is_needed = is_needed or re.search(_NEEDS_KERAS_2, _without_comments(text)) is not None
@@ -194,11 +182,8 @@ class Targets:
 
     def _described_in(self, folder: str) -> Target | None:
         """Return what the commands in a folder's README install or run; None if nothing."""
-        required: list[tuple[Requirement, str]] = []
-        for path, text in self._texts(folder, README_FILES):
-            required += [
-                (requirement, path) for requirement in in_commands(text) if requirement.mask
-            ]
+        texts = self._texts(folder, README_FILES)
+        required = [(row, path) for path, text in texts for row in in_commands(text) if row.mask]
         return _combine(required) if required else None
 
     def _texts(self, folder: str, names: re.Pattern[str]) -> Iterator[tuple[str, str]]:
@@ -219,9 +204,7 @@ def decoded(data: bytes) -> str:
 
 def _combine(required: list[tuple[Requirement, str]]) -> Target:
     """Return the target of a folder: what any requirement allows, and the one that allows most."""
-    mask = 0
-    for requirement, _ in required:
-        mask |= requirement.mask
+    mask = functools.reduce(int.__or__, (requirement.mask for requirement, _ in required))
     widest, path = max(required, key=lambda row: row[0].mask.bit_length())
     return Target(mask, True, False, widest, path)
 
@@ -265,17 +248,14 @@ def requirements(text: str) -> Iterator[Requirement]:
     for match in re.finditer(_VERSIONED, blanked):
         package, specifiers = match.groups()
         pairs = re.findall(_SPECIFIER, specifiers)
-        mask = allowed(pairs) & _published(package)
+        ended = _FIRST_WITHOUT.get((package or "").lower())
+        mask = allowed([*pairs, ("<", ended)] if ended else pairs)
         is_exact = any(operator in _EXACT and "." in version for operator, version in pairs)
         written = _closed(match.group().rstrip(), blanked[match.end() :])
         row = blanked.count("\n", 0, match.start()) + 1
-        column = match.start() - (blanked.rfind("\n", 0, match.start()) + 1) + 1
-        last = written.rpartition("\n")[2]
-        end = (
-            Location(row + written.count("\n"), len(last) + 1)
-            if "\n" in written
-            else Location(row, column + len(written))
-        )
+        column = match.start() - blanked.rfind("\n", 0, match.start())
+        lines = written.split("\n")
+        end = Location(row + len(lines) - 1, len(lines[-1]) + (1 if lines[1:] else column))
         yield Requirement(written, Location(row, column), end, mask, not is_exact)
 
 
@@ -291,10 +271,8 @@ def in_commands(text: str) -> Iterator[Requirement]:
         installer = re.search(_INSTALLER, line)
         if installer is not None and _INSTALLS.search(line, installer.end()):
             for requirement in requirements(line):
-                start, end = (
-                    Location(number + 1, place.column)
-                    for place in (requirement.start, requirement.end)
-                )
+                start = Location(number + 1, requirement.start.column)
+                end = Location(number + 1, requirement.end.column)
                 yield requirement._replace(start=start, end=end)
         for match in re.finditer(_RUNTIME, line):
             start = Location(number + 1, match.start() + 1)
@@ -318,35 +296,24 @@ def _without_comments(text: str) -> str:
     return re.sub(_COMMENT, lambda match: re.sub(r"[^\n]", " ", match.group()), text)
 
 
-def _published(package: str | None) -> int:
-    """Return the releases that there are of `tensorflow-PACKAGE`, as a mask."""
-    end = _FIRST_WITHOUT.get((package or "").lower())
-    return allowed([("<", end)]) if end else names.every()
-
-
 def allowed(specifiers: list[tuple[str, str]]) -> int:
     """Return the releases that meet all of `(operator, version)`, as a mask."""
     mask = names.every()
     for operator, version in specifiers:
         exact = names.mask_of(".".join([*version.split("."), "0"][:2]))
-        number = names.key(version)
-        later = _where(partial(lt, number))
+        number, keys = names.key(version), [names.key(release) for release in names.releases()]
+        later = sum(1 << i for i, key in enumerate(keys) if key > number)
+        earlier = sum(1 << i for i, key in enumerate(keys) if key < number)
         if operator in _EXACT:
             mask &= exact if "." in version else names.mask_of(f"{version}.x")
-        elif operator == ">=":
-            mask &= exact | later
-        elif operator == ">":
+        elif operator in (">=", ">"):
             mask &= exact | later  # of the same minor release there are later ones
         elif operator == "<=":
             mask &= exact | ~later
         elif operator == "<":
-            mask &= ~(later | _where(partial(eq, number[:2])))
+            mask &= earlier
         elif operator in ("~=", "^"):
             same = names.mask_of(f"{version.split('.')[0]}.x")
             patch = operator == "~=" and version.count(".") > 1
             mask &= exact if patch else (exact | later) & same
     return mask
-
-
-def _where(test: Callable[[tuple[int, ...]], bool]) -> int:
-    return sum(1 << i for i, release in enumerate(names.releases()) if test(names.key(release)))
