@@ -45,7 +45,11 @@ def signature_of(callee: Value) -> Signature | None:
         return signature_of(callee.function)
     if isinstance(callee, Bound):
         inner = signature_of(callee.function)
-        return None if inner is None else _without_first(inner)
+        rows = [] if inner is None else list(inner.parameters.values())
+        if rows and rows[0].kind is Parameter.VAR_POSITIONAL:
+            return inner
+        plain = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
+        return Signature(rows[1:]) if rows and rows[0].kind in plain else None
     if isinstance(callee, Instance):
         method = call_method(callee.cls)
         return None if method is None else signature_of(Bound(method, callee))
@@ -55,35 +59,20 @@ def signature_of(callee: Value) -> Signature | None:
 
 
 def _parameters(code: ir.Parameters) -> list[Parameter]:
-    parameters = []
-    for kind, rows in (
-        (Parameter.POSITIONAL_ONLY, code.positional_only),
-        (Parameter.POSITIONAL_OR_KEYWORD, code.positional),
-    ):
-        parameters += [_parameter(name, kind, default) for name, default in rows]
-    if code.star is not None:
-        parameters.append(Parameter(code.star, Parameter.VAR_POSITIONAL))
-    parameters += [
-        _parameter(name, Parameter.KEYWORD_ONLY, default_value)
-        for name, default_value in code.keyword_only
+    star, star_star = (
+        [] if name is None else [ir.Parameter(name, None)] for name in (code.star, code.star_star)
+    )
+    return [
+        Parameter(name, kind, default=Parameter.empty if default is None else default)
+        for kind, rows in (
+            (Parameter.POSITIONAL_ONLY, code.positional_only),
+            (Parameter.POSITIONAL_OR_KEYWORD, code.positional),
+            (Parameter.VAR_POSITIONAL, star),
+            (Parameter.KEYWORD_ONLY, code.keyword_only),
+            (Parameter.VAR_KEYWORD, star_star),
+        )
+        for name, default in rows
     ]
-    if code.star_star is not None:
-        parameters.append(Parameter(code.star_star, Parameter.VAR_KEYWORD))
-    return parameters
-
-
-def _parameter(name: str, kind: object, default: object) -> Parameter:
-    empty = Parameter.empty
-    return Parameter(name, kind, default=empty if default is None else default)  # type: ignore[arg-type]
-
-
-def _without_first(signature: Signature) -> Signature | None:
-    """Return a bound method's parameters; None where there is no first one to bind."""
-    rows = list(signature.parameters.values())
-    if rows and rows[0].kind is Parameter.VAR_POSITIONAL:
-        return signature
-    plain = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
-    return Signature(rows[1:]) if rows and rows[0].kind in plain else None
 
 
 def call_method(cls: Class) -> Value | None:

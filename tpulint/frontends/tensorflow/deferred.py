@@ -6,11 +6,10 @@ given a strategy, an estimator or a step: what it does with them is the program'
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
 
-from tpulint.absint.domain.context import COMPUTATION, DATA, WITH, Scope
-from tpulint.absint.domain.events import ApiCall, Argument, Context, Tensor
+from tpulint.absint.domain.context import COMPUTATION, DATA, WITH
+from tpulint.absint.domain.events import ApiCall, Context, Tensor
 from tpulint.absint.domain.objects import Class, ExternalObject, Instance, function_of, mro
 from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.values import (
@@ -36,32 +35,21 @@ ESTIMATORS = frozenset(["TPUEstimator", "TPUEstimatorSpec"])
 def is_in_program(context: Context) -> bool:
     """Return whether what is called at `context` is part of what a TPU program runs."""
     return any(
-        scope.kind in (COMPUTATION, DATA) or (scope.kind == WITH and _is_a_tpus(scope))
+        scope.kind in (COMPUTATION, DATA)
+        or (scope.kind == WITH and scope.effect == SCOPE and is_of_tpu(scope.payload))
         for scope in context.scopes
     )
 
 
-def _is_a_tpus(block: Scope) -> bool:
-    """Return whether this is the scope of a strategy that is known to be a TPU's."""
-    strategy = block.payload
-    return block.effect == SCOPE and isinstance(strategy, Strategy) and strategy.kind == "tpu"
-
-
-def are_of_program(arguments: Iterable[Argument]) -> bool:
-    """Return whether one of the arguments is a strategy, an estimator, a step or a model on it."""
-    return any(
-        _is_of_program(option) for argument in arguments for option in options(argument.value)
-    )
-
-
-def _is_of_program(value: Value) -> bool:
+def is_of_program(value: Value) -> bool:
+    """Return whether an argument is a strategy, an estimator, a step or a model on a TPU."""
     if isinstance(value, Strategy):
         return value.kind != "other"
     if isinstance(value, ExternalObject):
-        return value.last in ESTIMATORS or _is_made_under_tpu(value.context)
+        return value.last in ESTIMATORS or is_of_tpu(scope_strategy(value.context))
     if isinstance(value, Instance):
-        return _is_made_under_tpu(value.context) or any(
-            isinstance(option, (Strategy, ExternalObject)) and _is_of_program(option)
+        return is_of_tpu(scope_strategy(value.context)) or any(
+            isinstance(option, (Strategy, ExternalObject)) and is_of_program(option)
             for attribute in value.attributes.values()
             for option in options(attribute)
         )
@@ -82,14 +70,9 @@ def is_for_callers(value: Value | None) -> bool:
         for attribute in held
         for option in options(attribute)
     ) or any(
-        isinstance(option, (ExternalObject, Instance)) and _is_made_under_tpu(option.context)
+        isinstance(option, (ExternalObject, Instance)) and is_of_tpu(scope_strategy(option.context))
         for option in options(value or UNKNOWN)
     )
-
-
-def _is_made_under_tpu(context: Context | None) -> bool:
-    strategy = scope_strategy(context)
-    return strategy is not None and strategy.kind == "tpu"
 
 
 def with_deferred_call(record: ApiCall, callee: DeferredName, result: Value) -> Value:

@@ -9,22 +9,17 @@ from tpulint.absint.domain.objects import ContextManagerValue, ExternalObject
 from tpulint.frontends.tensorflow.keras_models import FITS
 from tpulint.frontends.tensorflow.keras_models import is_dataset as is_dataset
 from tpulint.frontends.tensorflow.keras_models import steps as steps
+from tpulint.frontends.tensorflow.knowledge import tf_names
 from tpulint.frontends.tensorflow.knowledge.operations import builds as built_on_host
-from tpulint.frontends.tensorflow.knowledge.tf_names import (
-    BUILDS_NOTHING,
-    EVALUATION,
-    FUNCTIONS_WITH_WEIGHTS,
-    LAYERS_WITH_WEIGHTS,
-    MODEL_FN,
-    OPTIMIZER_UPDATES,
-    PREDICTION,
-    TRAINING,
-)
 from tpulint.frontends.tensorflow.knowledge.tf_names import HOST_FUNCTIONS as HOST_FUNCTIONS
 from tpulint.frontends.tensorflow.knowledge.tf_names import SENT as SENT
 
 # The calls of an estimator, by the values that `mode` has then.
-MODES = {"train": TRAINING, "evaluate": EVALUATION, "predict": PREDICTION}
+MODES = {
+    "train": tf_names.TRAINING,
+    "evaluate": tf_names.EVALUATION,
+    "predict": tf_names.PREDICTION,
+}
 EVALUATED = "eval_metrics"  # the kind of cluster that runs only to evaluate
 # The pipeline of a call of `fit` that each step of Keras does not get: `fit` has both.
 OTHER_STEPS = {"train_step": "evaluate", "test_step": "fit"}
@@ -37,7 +32,7 @@ SCOPES = frozenset(["as_default", "record_if"])  # of summary writers: they buil
 
 def has_modes(computation: Computation) -> bool:
     """Return whether an estimator builds the computation, for one mode at a time."""
-    return computation.kind == MODEL_FN
+    return computation.kind == tf_names.MODEL_FN
 
 
 def maker_of(computation: Computation) -> str:
@@ -52,7 +47,7 @@ def may_build(call: ApiCall) -> bool:
     kinds = (ContextManagerValue, ExternalObject, Variable)
     if isinstance(call.result, kinds) or not call.last.isidentifier():
         return False
-    if LOGGING.search(call.path) or call.path.partition(".")[0] in BUILDS_NOTHING:
+    if LOGGING.search(call.path) or call.path.partition(".")[0] in tf_names.BUILDS_NOTHING:
         return False
     return call.last not in SCOPES
 
@@ -65,12 +60,12 @@ def operations_on_host(path: str) -> tuple[str, ...]:
 
 def is_update(call: ApiCall) -> bool:
     """Return whether an optimizer updates variables in the call."""
-    return call.last in OPTIMIZER_UPDATES or is_whole_step(call)
+    return call.last in tf_names.OPTIMIZER_UPDATES or is_whole_step(call)
 
 
 def is_update_name(name: str) -> bool:
     """Return whether a method of this name updates variables."""
-    return name in OPTIMIZER_UPDATES
+    return name in tf_names.OPTIMIZER_UPDATES
 
 
 def is_whole_step(call: ApiCall) -> bool:
@@ -81,7 +76,7 @@ def is_whole_step(call: ApiCall) -> bool:
 def has_own_weights(call: ApiCall) -> bool:
     """Return whether a function such as `tf.layers.dense` makes weights and reads them."""
     library, _, function = call.path.rpartition(".")
-    return function in FUNCTIONS_WITH_WEIGHTS and library.endswith(("layers", "slim"))
+    return function in tf_names.FUNCTIONS_WITH_WEIGHTS and library.endswith(("layers", "slim"))
 
 
 def may_have_weights(maker: ApiCall) -> bool:
@@ -89,5 +84,5 @@ def may_have_weights(maker: ApiCall) -> bool:
     if "keras" not in maker.path:
         return True
     if ".layers." in maker.path:
-        return maker.last in LAYERS_WITH_WEIGHTS or maker.last in HOLDERS
+        return maker.last in tf_names.LAYERS_WITH_WEIGHTS or maker.last in HOLDERS
     return ".losses." not in maker.path

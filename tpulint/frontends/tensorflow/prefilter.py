@@ -123,18 +123,15 @@ def passes(data: bytes, wrappers: Iterable[str] = (), tpus: bool | None = None) 
 
     tpus: whether it names a TPU, where that is known.
     """
-    for wrapper in wrappers:
-        if wrapper.rpartition(".")[2].encode() in data:
-            return True
+    if any(wrapper.rpartition(".")[2].encode() in data for wrapper in wrappers):
+        return True
     if _holds_sign(data, names_a_tpu(data) if tpus is None else tpus):
         return True
-    named = b"trategy" in data or b"istribution" in data or b"eplicator" in data
-    if named and _is_called_on_a_strategy(data, _RUNS):
-        return True
-    trains = named and any(word in data for word in _TRAINS)  # a Keras model, made in a scope
-    if trains and _is_called_on_a_strategy(data, (b".scope(",)):
-        return True
-    return named and _obtains_a_strategy(data)
+    if not (b"trategy" in data or b"istribution" in data or b"eplicator" in data):
+        return False
+    trains = any(word in data for word in _TRAINS)  # a Keras model, made in a scope
+    calls = (*_RUNS, b".scope(") if trains else _RUNS
+    return _is_called_on_a_strategy(data, calls) or _obtains_a_strategy(data)
 
 
 def _holds_sign(data: bytes, tpus: bool) -> bool:
@@ -163,12 +160,8 @@ def _ends_of(word: bytes, data: bytes) -> Iterator[int]:
 
 def _is_called_on_a_strategy(data: bytes, words: Iterable[bytes]) -> bool:
     """Return whether one of the methods is called on what is named like a strategy."""
-    for word in words:
-        for end in _ends_of(word, data):
-            begin = end - len(word)
-            if re.search(_STRATEGY, data[max(begin - _BEFORE, 0) : begin]):
-                return True
-    return False
+    begins = (end - len(word) for word in words for end in _ends_of(word, data))
+    return any(re.search(_STRATEGY, data[max(at - _BEFORE, 0) : at]) for at in begins)
 
 
 # Soft device placement: what has no kernel runs on the host there. TensorFlow has it off while a

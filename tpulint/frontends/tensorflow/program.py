@@ -9,14 +9,15 @@ from collections.abc import Mapping, Sequence, Sized
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
+from tpulint.absint.domain.events import Computation
 from tpulint.absint.domain.program import ProgramEvents
 from tpulint.absint.domain.site import Site
-from tpulint.absint.domain.values import Opaque, Partial, Value, options
+from tpulint.absint.domain.values import Opaque, Partial, options
 from tpulint.finding import Certainty
 from tpulint.frontends.tensorflow.knowledge import tf_names
 from tpulint.frontends.tensorflow.knowledge.strategies import INITIALIZES
 from tpulint.frontends.tensorflow.spelling_search import Spelled
-from tpulint.frontends.tensorflow.strategy import Strategy
+from tpulint.frontends.tensorflow.strategy import is_of_tpu
 from tpulint.frontends.tensorflow.target_release import Targets
 
 # Who calls one of these runs something on a TPU.
@@ -84,22 +85,13 @@ class Checkpoint:
 
     def opened_clusters(self) -> bool:
         """Return whether host clusters were opened since (those of a host_call need no more)."""
-        computations, loose = self._lengths[:2]
-        kinds = {
-            cluster.kind
-            for computation in self._program.computations[computations:]
-            for cluster in computation.clusters
-        }
-        kinds |= {cluster.kind for cluster in self._program.orphan_clusters[loose:]}
-        return any(kind.endswith("outside_compilation") for kind in kinds)
+        clusters = [cluster for it in self._computations() for cluster in it.clusters]
+        clusters += self._program.orphan_clusters[self._lengths[1] :]
+        return any(cluster.kind.endswith("outside_compilation") for cluster in clusters)
 
     def has_call(self, name: str) -> bool:
         """Return whether a computation since calls what has that last name."""
-        return any(
-            call.last == name
-            for computation in self._program.computations[self._lengths[0] :]
-            for call in computation.calls
-        )
+        return any(call.last == name for it in self._computations() for call in it.calls)
 
     def set_strategy(self) -> bool:
         """Return whether a strategy of a TPU was set since, for all that runs after it."""
@@ -108,34 +100,29 @@ class Checkpoint:
             for call in self._program.calls[self._lengths[2] :]
             if call.last == "experimental_set_strategy"
         )
-        return any(
-            isinstance(option, Strategy) and option.kind == "tpu"
-            for argument in strategies
-            if argument is not None
-            for option in options(argument.value)
-        )
+        return any(any(map(is_of_tpu, options(it.value))) for it in strategies if it is not None)
 
     def left_open(self) -> bool:
         """Return whether a computation or a feed since depends on what only callers know."""
         return len(self._program.unsure_feeds) > self._lengths[-2] or any(
             computation.certainty is Certainty.POSSIBLE or isinstance(computation.callee, Opaque)
-            for computation in self._program.computations[self._lengths[0] :]
+            for computation in self._computations()
         )
 
     def left_argument_open(self) -> bool:
         """Return whether callers give the function of a TPU's computation since, or its input."""
-        computations = self._program.computations[self._lengths[0] :]
-        return any(
+        if any(
             computation.certainty is Certainty.DEFINITE and isinstance(computation.callee, Opaque)
-            for computation in computations
-        ) or any(
-            _is_of_callers(feed.function or feed.data)
-            for feed in self._program.feeds[self._lengths[-1] :]
-        )
+            for computation in self._computations()
+        ):
+            return True
+        for feed in self._program.feeds[self._lengths[-1] :]:
+            value = feed.function or feed.data
+            while isinstance(value, Partial):
+                value = value.function
+            if isinstance(value, Opaque):
+                return True
+        return False
 
-
-def _is_of_callers(value: Value) -> bool:
-    """Return whether only callers know the value, or the function of which it fixes arguments."""
-    while isinstance(value, Partial):
-        value = value.function
-    return isinstance(value, Opaque)
+    def _computations(self) -> Sequence[Computation]:
+        return self._program.computations[self._lengths[0] :]

@@ -46,7 +46,7 @@ class Strategy(Value):
         return f"strategy of kind {self.kind}"
 
 
-def is_of_tpu(value: Value) -> bool:
+def is_of_tpu(value: object) -> bool:
     """Return whether this is the strategy of a TPU, or its scope."""
     if isinstance(value, ContextManagerValue) and value.effect == SCOPE:
         value = value.payload

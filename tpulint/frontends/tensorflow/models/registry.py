@@ -25,6 +25,7 @@ from tpulint.absint.domain.values import (
     External,
     Opaque,
     Value,
+    options,
 )
 from tpulint.absint.interpreter import calls, transfer
 from tpulint.absint.interpreter.context_managers import is_failing_call, unrecorded
@@ -190,7 +191,7 @@ def _as_part_of_program(
     called = (call.last for call in frame.session.program.calls)
     if not (
         deferred.is_in_program(frame.context)
-        or deferred.are_of_program(args)
+        or any(deferred.is_of_program(it) for argument in args for it in options(argument.value))
         # On a strategy for a TPU that the program has made, a model may be trained.
         or (callee.last == "fit" and not tf_names.TPU_STRATEGIES.isdisjoint(called))
     ):
