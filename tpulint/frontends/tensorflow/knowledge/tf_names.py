@@ -74,27 +74,31 @@ OTHER_STRATEGIES = words("""
 """)
 
 # Whatever makes state that outlives a step, by what it makes.
+VARIABLES = {
+    "variable": words("""
+        tf.Variable tf.compat.v1.get_variable tf.compat.v1.get_local_variable
+        tf.python.ops.resource_variable_ops.ResourceVariable tf.contrib.framework.add_variable
+        mesh_tensorflow.get_variable mesh_tensorflow.ops_with_redefined_builtins.get_variable
+        keras.layers.Layer.add_weight keras.layers.Layer.add_variable
+    """),
+    "table": words("""
+        tf.lookup.StaticHashTable tf.lookup.StaticVocabularyTable
+        tf.lookup.experimental.MutableHashTable tf.lookup.experimental.DenseHashTable
+        tf.contrib.lookup.HashTable tf.contrib.lookup.MutableHashTable
+        tf.contrib.lookup.index_table_from_file tf.contrib.lookup.index_table_from_tensor
+        tf.contrib.lookup.index_to_string_table_from_file
+        tf.contrib.lookup.index_to_string_table_from_tensor
+    """),
+    "queue": words("""
+        tf.queue.FIFOQueue tf.queue.RandomShuffleQueue tf.queue.PaddingFIFOQueue
+        tf.queue.PriorityQueue tf.compat.v1.FIFOQueue tf.compat.v1.RandomShuffleQueue
+        tf.compat.v1.PaddingFIFOQueue tf.compat.v1.PriorityQueue tf.io.RandomShuffleQueue
+        tf.io.PaddingFIFOQueue tf.io.PriorityQueue
+    """),
+    "section": words("tf.CriticalSection"),
+}
 VARIABLE_MAKERS = {
-    "Variable": "variable",
-    "get_variable": "variable",
-    "get_local_variable": "variable",
-    "ResourceVariable": "variable",
-    "add_weight": "variable",
-    "add_variable": "variable",
-    "StaticHashTable": "table",
-    "HashTable": "table",
-    "MutableHashTable": "table",
-    "DenseHashTable": "table",
-    "StaticVocabularyTable": "table",
-    "index_table_from_file": "table",
-    "index_table_from_tensor": "table",
-    "index_to_string_table_from_file": "table",
-    "index_to_string_table_from_tensor": "table",
-    "FIFOQueue": "queue",
-    "RandomShuffleQueue": "queue",
-    "PaddingFIFOQueue": "queue",
-    "PriorityQueue": "queue",
-    "CriticalSection": "section",
+    name.rpartition(".")[2]: sort for sort, names in VARIABLES.items() for name in names
 }
 
 # Methods of variables, tables, queues and critical sections, by what they do.

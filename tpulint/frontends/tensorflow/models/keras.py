@@ -21,6 +21,7 @@ from tpulint.absint.domain.objects import (
     Mapping,
     Sequence,
     function_of,
+    mro,
 )
 from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.structures import tensors
@@ -43,25 +44,7 @@ from tpulint.finding import Certainty
 from tpulint.frontends.tensorflow import keras_models
 from tpulint.frontends.tensorflow.hooks import weights
 from tpulint.frontends.tensorflow.keras_models import LAYERS, is_model, is_sequential, keras_base
-from tpulint.frontends.tensorflow.knowledge.tf_names import (
-    ACTIVATION,
-    CALLBACK_METHODS,
-    CELL_HOLDERS,
-    FUNCTION_HOLDERS,
-    FUNCTIONAL,
-    FUNCTIONS_OF_LAYERS,
-    HOLDERS,
-    HOLDS_BY_POSITION,
-    LABELS,
-    LAMBDA,
-    OPTIMIZER_STEPS,
-    OPTIMIZER_UPDATES,
-    OUTPUTS,
-    RUNS_LOSSES,
-    RUNS_METRICS,
-    STEPS,
-    TRAINING_ARGUMENT,
-)
+from tpulint.frontends.tensorflow.knowledge import tf_names
 from tpulint.frontends.tensorflow.models import table
 from tpulint.frontends.tensorflow.models.entry_points import trace
 from tpulint.frontends.tensorflow.models.feeds import batch_of_fit
@@ -91,52 +74,39 @@ def _input(call: Call) -> Value:
 # keras/src/models/sequential.py
 @table.model("keras.Sequential.add")
 def _add_layer(call: Call) -> Value | None:
+    """Add a layer: perhaps, if that is under a condition."""
     if not call.values:
         return None
-    _add(call, _receiver_model(call), force_deferred(call, call.values[0]))
+    model, layer = _receiver_model(call), force_deferred(call, call.values[0])
+    layers = _layers(model)
+    if layers is None:
+        layers = Sequence("list", [])
+        model.attributes[LAYERS] = layers
+    if model.context is not None and not call.frame.context.reached_whenever(model.context):
+        layer = join([layer, NONE])
+    layers.add(layer)
     return NONE
 
 
 # keras/src/models/functional.py: a model of outputs replays the layers that made them.
 @table.model("keras.Model.__init__")
 def _initialize_model(call: Call) -> Value:
-    _keep(call.frame, _receiver_model(call), call.arguments)
+    """Remember the layers or the outputs that the class of Keras under a model is made with."""
+    model = _receiver_model(call)
+    if is_sequential(model):
+        held = call.get("layers", 0)
+        if isinstance(held, Sequence):
+            model.attributes[LAYERS] = Sequence("list", list(held.items), held.open)
+    elif is_model(model):
+        held = call.get("outputs", 1)
+        if held is not None:
+            attributes.put(call.frame, model, RESULT, held)
     return NONE
 
 
 def _receiver_model(call: Call) -> Model:
     assert isinstance(call.receiver, (ExternalObject, Instance))
     return call.receiver
-
-
-def _add(call: Call, model: Model, layer: Value) -> None:
-    """Model `model.add(layer)`: perhaps, if that is under a condition."""
-    layers = _layers(model)
-    if layers is None:
-        layers = Sequence("list", [])
-        model.attributes[LAYERS] = layers
-    built_in = model.context
-    if built_in is not None and not call.frame.context.reached_whenever(built_in):
-        layer = join([layer, NONE])
-    layers.add(layer)
-
-
-def _keep(frame: Frame, model: Model, args: Arguments) -> None:
-    """Remember the layers or the outputs that the class of Keras under `model` is made with."""
-    if is_sequential(model):
-        held = _argument(args, "layers", 0)
-        if isinstance(held, Sequence):
-            model.attributes[LAYERS] = Sequence("list", list(held.items), held.open)
-    elif is_model(model):
-        held = _argument(args, "outputs", 1)
-        if held is not None:
-            attributes.put(frame, model, RESULT, held)
-
-
-def _argument(args: Arguments, keyword: str, position: int) -> Value | None:
-    plain = [argument.value for argument in args if argument.keyword is None]
-    named = {argument.keyword: argument.value for argument in args if argument.keyword}
-    return named.get(keyword) or (plain[position] if position < len(plain) else None)
 
 
 def _layers(model: Model) -> Sequence | None:
@@ -167,12 +137,12 @@ def call_layer(frame: Frame, layer: Value, args: Arguments, site: Site) -> Value
     outputs = keras_models.outputs_of(layer)
     if outputs is not None:
         return replay(frame, outputs, layer.context, args, site)
-    if "keras" not in layer.path or layer.last in FUNCTIONAL:
+    if "keras" not in layer.path or layer.last in tf_names.FUNCTIONAL:
         return None
     if layer.last == "clone_model":
         model = layer.argument("model", 0)
         return None if model is None else calls.call(frame, model, args, site)
-    if layer.last == LAMBDA:
+    if layer.last == tf_names.LAMBDA:
         with frame.within(Scope(WITH, site, effect=UNCONVERTED)):
             return _function(frame, layer.argument("function", 0), args[:1], site)
     return _call_held_layers(frame, layer, args, site)
@@ -183,7 +153,7 @@ def _sequence(frame: Frame, model: Model, args: Arguments, site: Site) -> Value 
     layers = _layers(model)
     if layers is None or not args:
         return None
-    mode = tuple(argument for argument in args if argument.keyword == TRAINING_ARGUMENT)
+    mode = tuple(argument for argument in args if argument.keyword == tf_names.TRAINING_ARGUMENT)
     result = args[0].value
     for layer in layers.items:
         results = []
@@ -214,19 +184,19 @@ def _call_held_layers(
 ) -> Value | None:
     """Call the layers, cells and functions that a layer was made with."""
     outcome: Value | None = None
-    for name in HOLDERS.get(layer.last, ()):
-        inner = layer.argument(name, HOLDS_BY_POSITION.get(name))
+    for name in tf_names.HOLDERS.get(layer.last, ()):
+        inner = layer.argument(name, tf_names.HOLDS_BY_POSITION.get(name))
         if inner is not None and inner != NONE:
             outcome = calls.call(frame, inner, args[:1], site)
-    if layer.last in CELL_HOLDERS:
-        cells = layer.argument(CELL_HOLDERS[layer.last], 0)
+    if layer.last in tf_names.CELL_HOLDERS:
+        cells = layer.argument(tf_names.CELL_HOLDERS[layer.last], 0)
         for cell in cells.items if isinstance(cells, Sequence) else [cells]:
             if cell is not None and args:
                 state = Tensor(frame.context, site, "structure", data=True)
                 calls.call(frame, cell, (args[0], *calls.by_position(site, state)), site)
     for keyword, value in layer.arguments:
-        first = layer.last == ACTIVATION and keyword is None
-        if first or keyword in FUNCTIONS_OF_LAYERS:
+        first = layer.last == tf_names.ACTIVATION and keyword is None
+        if first or keyword in tf_names.FUNCTIONS_OF_LAYERS:
             items = [argument.value for argument in args[:1]]
             computed = calls.by_position(site, transfer.result(frame, items, site))
             result = _function(frame, value, computed, site)
@@ -241,14 +211,15 @@ def replay(
 ) -> Value:
     """Call the layers of a functional model, in the order in which they were put together."""
     data = [argument.value for argument in args if argument.keyword in (None, "inputs")]
-    mode = tuple(argument for argument in args if argument.keyword == TRAINING_ARGUMENT)
+    mode = tuple(argument for argument in args if argument.keyword == tf_names.TRAINING_ARGUMENT)
     inputs = _inputs(frame, data, site)
     results: dict[int, Value] = {}
 
     def here(tensor: Tensor) -> Value:
-        if tensor.layer is None:
-            return tensor
-        return _single_tensor(frame, results.get(id(tensor.layer), inputs), site)
+        result = tensor if tensor.layer is None else results.get(id(tensor.layer), inputs)
+        if isinstance(result, Tensor):
+            return result
+        return transfer.flow(frame, list(tensors(result)), site)  # made of all that are in it
 
     before = frozenset() if built_in is None else built_in.conditions
     for step in keras_models.steps(outputs):
@@ -262,7 +233,7 @@ def replay(
             argument._replace(value=transfer.each_tensor(argument.value, here))
             for argument in step.arguments
         )
-        has_mode = any(argument.keyword == TRAINING_ARGUMENT for argument in arguments_here)
+        has_mode = any(it.keyword == tf_names.TRAINING_ARGUMENT for it in arguments_here)
         if not has_mode and not isinstance(layer, External):  # that is a function of TensorFlow
             arguments_here = (*arguments_here, *mode)
         context = frame.context
@@ -281,13 +252,6 @@ def _inputs(frame: Frame, data: list[Value], site: Site) -> Tensor:
     tensor = transfer.flow(frame, received, site)
     tensor.computed = any(source_tensor.computed for source_tensor in received)
     return tensor
-
-
-def _single_tensor(frame: Frame, value: Value, site: Site) -> Tensor:
-    """Return the tensor that `value` is, or one made of all that are in it."""
-    if isinstance(value, Tensor):
-        return value
-    return transfer.flow(frame, list(tensors(value)), site)
 
 
 # Steps: `fit` of a model made under a TPUStrategy's scope runs its step by `strategy.run`
@@ -311,39 +275,81 @@ GIVEN = frozenset(["optimizer", "loss"])
 def _compile_model(call: Call) -> None:
     """Keep what `compile` was given; the call itself returns nothing that matters."""
     keras_models.note_compiled(call.receiver, call.arguments)
-    if is_model(call.receiver):
-        _compile(call, _receiver_model(call))
+    if not is_model(call.receiver):
+        return
+    model = _receiver_model(call)
+    keras_models.note_scope(model, call.frame.context)
+    for keyword, (attribute, position) in COMPILED.items():
+        value = call.get(keyword, position)
+        if value is not None and value != NONE:
+            setting = force_deferred(call, value)
+            attributes.put(call.frame, model, attribute, setting)
+            if keyword in GIVEN and not isinstance(setting, (Const, Mapping, Sequence)):
+                attributes.put(call.frame, model, keyword, setting)
 
 
 # keras/src/backend/tensorflow/trainer.py: `strategy.run(step)` in a tf.function.
-@table.observe(*(f"keras.Model.{name}" for name in STEPS))
+@table.observe(*(f"keras.Model.{name}" for name in tf_names.STEPS))
 def _run_steps(call: Call) -> None:
     """Run the steps of the model; what `fit` or `predict` returns is the host's own."""
-    _run(call, _receiver_model(call))
+    model = _receiver_model(call)
+    strategy = keras_models.strategy_of_model(model)
+    if strategy is None or strategy.kind == "other" or model.context is None:
+        return
+    if strategy.kind == "unknown" and not names_a_tpu(call):
+        return
+    scopes = model.context.with_blocks(SCOPE, "")
+    is_definite = strategy.kind == "tpu" and not any(scope.is_uncertain for scope in scopes[:1])
+    certainty = Certainty.DEFINITE if is_definite else Certainty.POSSIBLE
+    name = tf_names.STEPS[call.name]
+    _step(call, model, name, certainty, is_validation=False)
+    if name == "train_step" and call.get("validation_data") not in (None, NONE):
+        _step(call, model, tf_names.STEPS["evaluate"], certainty, is_validation=True)
+    _callbacks(call, model)
 
 
 # keras/src/backend/tensorflow/trainer.py: a step of the project's own calls `super()`.
-@table.model(*(f"keras.Model.{name}" for name in sorted(set(STEPS.values()))))
+@table.model(*(f"keras.Model.{name}" for name in sorted(set(tf_names.STEPS.values()))))
 def _run_default_step(call: Call) -> Value | None:
-    if call.frame.context.computation is None:
+    """Model `train_step`, `test_step` and `predict_step` as Keras writes them."""
+    frame, site, model = call.frame, call.site, _receiver_model(call)
+    if frame.context.computation is None:
         return None
-    return _default_step(call, _receiver_model(call))
+    batch = call.values[0] if call.values else UNKNOWN
+    parts = batch.items if isinstance(batch, Sequence) and not batch.open else []
+    inputs = parts[0] if parts else _element(call, batch)
+    labels = parts[1] if len(parts) > 1 else _element(call, batch)
+    training = Argument(tf_names.TRAINING_ARGUMENT, "", Const(call.name == "train_step"), site)
+    model_outputs = calls.call(frame, model, (*calls.by_position(site, inputs), training), site)
+    if call.name == "predict_step":
+        return model_outputs
+    outputs = model_outputs if model_outputs is not UNKNOWN else _element(call, batch)
+    loss = _call_own_method(call, model, "compute_loss", (inputs, labels, outputs))
+    if loss is None:
+        loss = _losses(call, model, labels, outputs)
+    if call.name == "train_step":
+        _update(call, model, loss)
+    if _call_own_method(call, model, "compute_metrics", (inputs, labels, outputs, NONE)) is None:
+        _metrics(call, model, labels, outputs)
+    logged = transfer.result(frame, [loss], site)
+    logged.shape, logged.data = (), True
+    return Mapping({"loss": logged}, True)
 
 
 # keras/src/trainers/trainer.py, `compute_loss`; older releases call `compiled_loss`.
-@table.model(*(f"keras.Model.{name}" for name in RUNS_LOSSES))
+@table.model(*(f"keras.Model.{name}" for name in tf_names.RUNS_LOSSES))
 def _run_losses(call: Call) -> Value | None:
     if call.frame.context.computation is None:
         return None
-    labels, outputs = _pair(call, *RUNS_LOSSES[call.name])
+    labels, outputs = _pair(call, *tf_names.RUNS_LOSSES[call.name])
     return _losses(call, _receiver_model(call), labels, outputs)
 
 
-@table.model(*(f"keras.Model.{name}" for name in RUNS_METRICS))
+@table.model(*(f"keras.Model.{name}" for name in tf_names.RUNS_METRICS))
 def _run_metrics(call: Call) -> Value | None:
     if call.frame.context.computation is None:
         return None
-    _metrics(call, _receiver_model(call), *_pair(call, *RUNS_METRICS[call.name]))
+    _metrics(call, _receiver_model(call), *_pair(call, *tf_names.RUNS_METRICS[call.name]))
     return Mapping({}, True)
 
 
@@ -360,34 +366,6 @@ def _update_compiled_metrics(call: Call) -> Value | None:
         return None
     _metrics(call, owner, *_pair(call, 0, 1))
     return UNKNOWN
-
-
-def _compile(call: Call, model: Model) -> None:
-    keras_models.note_scope(model, call.frame.context)
-    for keyword, (attribute, position) in COMPILED.items():
-        value = call.get(keyword, position)
-        if value is not None and value != NONE:
-            setting = force_deferred(call, value)
-            attributes.put(call.frame, model, attribute, setting)
-            if keyword in GIVEN and not isinstance(setting, (Const, Mapping, Sequence)):
-                attributes.put(call.frame, model, keyword, setting)
-
-
-def _run(call: Call, model: Model) -> None:
-    strategy = keras_models.strategy_of_model(model)
-    if strategy is None or strategy.kind == "other" or model.context is None:
-        return
-    if strategy.kind == "unknown" and not names_a_tpu(call):
-        return
-    scopes = model.context.with_blocks(SCOPE, "")
-    is_definite = strategy.kind == "tpu" and not any(scope.is_uncertain for scope in scopes[:1])
-    names = [STEPS[call.name]]
-    if names == ["train_step"] and call.get("validation_data") not in (None, NONE):
-        names.append(STEPS["evaluate"])
-    for name in names:
-        certainty = Certainty.DEFINITE if is_definite else Certainty.POSSIBLE
-        _step(call, model, name, certainty, is_validation=name != names[0])
-    _callbacks(call, model)
 
 
 def _step(
@@ -418,7 +396,7 @@ def _callbacks(call: Call, model: Model) -> None:
         if not isinstance(callback, Instance):
             continue
         callback.attributes.setdefault("model", model)
-        for name in sorted(CALLBACK_METHODS & _own_names(callback)):
+        for name in sorted(tf_names.CALLBACK_METHODS & _own_names(callback)):
             method = attributes.get(call.frame, callback, name, call.site)
             if function_of(method) is not None:
                 number = Opaque("epoch" if "epoch" in name else "batch")
@@ -429,52 +407,22 @@ def _callbacks(call: Call, model: Model) -> None:
 
 
 def _own_names(value: Instance) -> set[str]:
-    own_names: set[str] = set()
-    stack: list[Value] = [value.cls]
-    while stack:
-        base = stack.pop()
-        if isinstance(base, Class):
-            own_names |= base.names.keys()
-            stack += base.bases
-    return own_names
+    return {name for base in mro(value.cls) if isinstance(base, Class) for name in base.names}
 
 
 def _pair(call: Call, labels: int, outputs: int) -> tuple[Value, Value]:
-    return call.get(LABELS, labels) or UNKNOWN, call.get(OUTPUTS, outputs) or UNKNOWN
-
-
-def _default_step(call: Call, model: Model) -> Value:
-    """Model `train_step`, `test_step` and `predict_step` as Keras writes them."""
-    frame, site = call.frame, call.site
-    batch = call.values[0] if call.values else UNKNOWN
-    parts = batch.items if isinstance(batch, Sequence) and not batch.open else []
-    inputs = parts[0] if parts else _element(call, batch)
-    labels = parts[1] if len(parts) > 1 else _element(call, batch)
-    training = Argument(TRAINING_ARGUMENT, "", Const(call.name == "train_step"), site)
-    model_outputs = calls.call(frame, model, (*calls.by_position(site, inputs), training), site)
-    if call.name == "predict_step":
-        return model_outputs
-    outputs = model_outputs if model_outputs is not UNKNOWN else _element(call, batch)
-    loss = _call_own_method(call, model, "compute_loss", (inputs, labels, outputs))
-    if loss is None:
-        loss = _losses(call, model, labels, outputs)
-    if call.name == "train_step":
-        _update(call, model, loss)
-    if _call_own_method(call, model, "compute_metrics", (inputs, labels, outputs, NONE)) is None:
-        _metrics(call, model, labels, outputs)
-    logged = transfer.result(frame, [loss], site)
-    logged.shape, logged.data = (), True
-    return Mapping({"loss": logged}, True)
+    pair = call.get(tf_names.LABELS, labels), call.get(tf_names.OUTPUTS, outputs)
+    return pair[0] or UNKNOWN, pair[1] or UNKNOWN
 
 
 # keras/src/backend: it takes the value of each variable, which tracing has not.
 @table.model("keras.layers.Layer.get_weights")
 def _get_weights(call: Call) -> Value | None:
     owner = call.receiver
-    if isinstance(owner, Instance):
-        return None if not keras_base(owner) else Sequence("list", [UNKNOWN], True, call.site)
-    assert isinstance(owner, ExternalObject)
-    return Sequence("list", [weights(owner)], True, call.site)
+    if isinstance(owner, Instance) and not keras_base(owner):
+        return None
+    weight = weights(owner) if isinstance(owner, ExternalObject) else UNKNOWN
+    return Sequence("list", [weight], True, call.site)
 
 
 def _element(call: Call, batch: Value) -> Tensor:
@@ -490,9 +438,7 @@ def _call_own_method(
     if not isinstance(model, Instance):
         return None
     method = attributes.get(call.frame, model, name, call.site)
-    if function_of(method) is None:
-        return None
-    return call.call_with(method, *values)
+    return None if function_of(method) is None else call.call_with(method, *values)
 
 
 # keras/src/trainers/compile_utils.py
@@ -533,7 +479,7 @@ def _metrics(call: Call, model: Model, labels: Value, outputs: Value) -> None:
 def _call_object(call: Call, value: Value, args: Arguments, name: str) -> None:
     """Call a function, or the method `name` of an object or of a class's object."""
     frame, site = call.frame, call.site
-    if isinstance(value, ExternalObject) and value.last in FUNCTION_HOLDERS:
+    if isinstance(value, ExternalObject) and value.last in tf_names.FUNCTION_HOLDERS:
         value = value.argument("fn", 0) or UNKNOWN
     if isinstance(value, Class):
         with frame.without_recording():
@@ -555,7 +501,7 @@ def _update(call: Call, model: Model, loss: Value) -> None:
             step = attributes.get(frame, optimizer, "iterations", site)
             _call_schedule(call, optimizer, [loss])
         elif isinstance(optimizer, Instance):
-            for name in sorted(OPTIMIZER_STEPS & _own_names(optimizer)):
+            for name in sorted(tf_names.OPTIMIZER_STEPS & _own_names(optimizer)):
                 method = attributes.get(frame, optimizer, name, site)
                 pair = Sequence("tuple", [_element(call, loss), _element(call, loss)])
                 taken: Iterable[Value] = pair.items
@@ -566,7 +512,7 @@ def _update(call: Call, model: Model, loss: Value) -> None:
             transfer.access(frame, step, "write", "apply_gradients", site)
 
 
-@observe(*(f"?.{name}" for name in OPTIMIZER_UPDATES))
+@observe(*(f"?.{name}" for name in tf_names.OPTIMIZER_UPDATES))
 def _step_of_optimizer(call: Call) -> None:
     if call.frame.context.computation is not None:
         for optimizer in options(call.receiver or UNKNOWN):

@@ -56,25 +56,20 @@ def _get_layer(call: Call) -> Value | None:
 # tensorflow/python/ops/variable_scope.py
 @model("tf.compat.v1.variable_scope")
 def _variable_scope(call: Call) -> Value:
-    return ContextManagerValue(VARIABLE_SCOPE, call.site, _open_scope(call))
+    outer = current(call.frame.context)
+    name, reuse = call.get("name_or_scope", 0) or NONE, call.get("reuse", 5) or NONE
+    if reuse == NONE and outer is not None:
+        reuse = outer.attributes[REUSE]
+    if isinstance(name, ExternalObject) and NAME in name.attributes:
+        full = name.attributes[NAME]
+    else:
+        full = _nested_name(outer.attributes[NAME] if outer else ROOT, name)
+    return ContextManagerValue(VARIABLE_SCOPE, call.site, _scope(call, full, reuse))
 
 
 @model("tf.compat.v1.get_variable_scope")
 def _get_variable_scope(call: Call) -> Value:
     return current(call.frame.context) or _scope(call, ROOT, NONE)
-
-
-def _open_scope(call: Call) -> ExternalObject:
-    outer = current(call.frame.context)
-    name_or_scope = call.get("name_or_scope", 0) or NONE
-    reuse = call.get("reuse", 5) or NONE
-    if reuse == NONE:
-        reuse = outer.attributes[REUSE] if outer is not None else NONE
-    if isinstance(name_or_scope, ExternalObject) and NAME in name_or_scope.attributes:
-        return _scope(call, name_or_scope.attributes[NAME], reuse)
-    return _scope(
-        call, _nested_name(outer.attributes[NAME] if outer else ROOT, name_or_scope), reuse
-    )
 
 
 def _scope(call: Call, name: Value, reuse: Value) -> ExternalObject:
@@ -109,13 +104,6 @@ def identity(call: Call, name: Value | None) -> tuple[object, ...] | None:
     return ("named", call.frame.context.run, tuple(graphs[-1:]), full.value)
 
 
-def reuses(call: Call) -> bool:
-    """Return whether a variable of the name is taken where there is one."""
-    scope = current(call.frame.context)
-    reuse = scope.attributes[REUSE] if scope is not None else NONE
-    return reuse == Const(True) or (isinstance(reuse, External) and reuse.last == "AUTO_REUSE")
-
-
 INTEGERS = ("int32", "int64")
 NAMED = ("get_variable", "get_local_variable")  # what gives one variable for one name
 
@@ -128,8 +116,9 @@ NAMED = ("get_variable", "get_local_variable")  # what gives one variable for on
     "tf.train.create_global_step",
     "orbit.utils.common.create_global_step",
 )
-def _global_step(call: Call) -> Value:
-    return _step(call)
+def _step(call: Call) -> Variable:
+    """Return the global step, which is one for the whole program."""
+    return call.frame.session.only_variable("global_step", "step")
 
 
 # tensorflow/python/ops/summary_ops_v2.py: without a step these take the global step.
@@ -151,48 +140,20 @@ def _note_step_read(call: Call) -> None:
 
 # tensorflow/python/ops/variables.py, variable_scope.py, lookup_ops.py, data_flow_ops.py and
 # critical_section_ops.py: what outlives a step, and so is shared by host and device.
-@model(
-    "tf.Variable",
-    "tf.compat.v1.get_variable",
-    "tf.compat.v1.get_local_variable",
-    "tf.python.ops.resource_variable_ops.ResourceVariable",
-    "tf.contrib.framework.add_variable",
-    "mesh_tensorflow.get_variable",
-    "mesh_tensorflow.ops_with_redefined_builtins.get_variable",
-    "keras.layers.Layer.add_weight",
-    "keras.layers.Layer.add_variable",
-    "tf.lookup.StaticHashTable",
-    "tf.lookup.StaticVocabularyTable",
-    "tf.lookup.experimental.MutableHashTable",
-    "tf.lookup.experimental.DenseHashTable",
-    "tf.contrib.lookup.HashTable",
-    "tf.contrib.lookup.MutableHashTable",
-    "tf.contrib.lookup.index_table_from_file",
-    "tf.contrib.lookup.index_table_from_tensor",
-    "tf.contrib.lookup.index_to_string_table_from_file",
-    "tf.contrib.lookup.index_to_string_table_from_tensor",
-    "tf.queue.FIFOQueue",
-    "tf.queue.RandomShuffleQueue",
-    "tf.queue.PaddingFIFOQueue",
-    "tf.queue.PriorityQueue",
-    "tf.compat.v1.FIFOQueue",
-    "tf.compat.v1.RandomShuffleQueue",
-    "tf.compat.v1.PaddingFIFOQueue",
-    "tf.compat.v1.PriorityQueue",
-    "tf.io.RandomShuffleQueue",
-    "tf.io.PaddingFIFOQueue",
-    "tf.io.PriorityQueue",
-    "tf.CriticalSection",
-)
+@model(*(name for names in tf_names.VARIABLES.values() for name in sorted(names)))
 def _make(call: Call) -> Value:
     frame = call.frame
-    name, sort = _name(call), tf_names.VARIABLE_MAKERS[call.name]
+    own_name = call.get("name", 0 if call.name in (*NAMED, "add_weight") else None)
+    name, sort = call.name, tf_names.VARIABLE_MAKERS[call.name]
+    if isinstance(own_name, Const) and isinstance(own_name.value, str):
+        name = own_name.value
     # TensorFlow finds the global step by call name.
     sort = "step" if (name, sort) == ("global_step", "variable") else sort
-    named = identity(call, _given_name(call)) if call.name in NAMED else None
-    variable = frame.session.variable(
-        name, sort, call.site, frame.context, named, reuse=reuses(call)
-    )
+    named = identity(call, own_name) if call.name in NAMED else None
+    scope = current(frame.context)
+    reuse = scope.attributes[REUSE] if scope is not None else NONE
+    reuses = reuse == Const(True) or (isinstance(reuse, External) and reuse.last == "AUTO_REUSE")
+    variable = frame.session.variable(name, sort, call.site, frame.context, named, reuse=reuses)
     variable.counts = _counts_steps(call)
     transfer.access(frame, variable, "create", call.name, call.site)
     tensors = [value for value in call.values if isinstance(value, Tensor)]
@@ -212,17 +173,6 @@ def _counts_steps(call: Call) -> bool:
     return all(
         isinstance(option, External) and option.last in INTEGERS for option in options(dtype)
     )
-
-
-def _given_name(call: Call) -> Value | None:
-    return call.get("name", 0 if call.name in (*NAMED, "add_weight") else None)
-
-
-def _name(call: Call) -> str:
-    name = _given_name(call)
-    if isinstance(name, Const) and isinstance(name.value, str):
-        return name.value
-    return call.name
 
 
 # tensorflow/python/ops/resource_variable_ops.py. Tables and queues have methods of their own names,
@@ -299,38 +249,33 @@ def _assign(call: Call) -> Value | None:
 # optimizer has the same methods, whatever its class.
 @model(*(f"?.{name}" for name in sorted(tf_names.OPTIMIZER_UPDATES)))
 def _update(call: Call) -> Value | None:
-    if isinstance(call.receiver, ExternalObject):
-        return _update_seen(call, call.receiver)
-    return _update_unseen(call) if isinstance(call.receiver, Opaque) else None
-
-
-def _update_seen(call: Call, optimizer: ExternalObject) -> Value:
     """Write the variables that an optimizer's update is given, and the step it counts."""
-    frame = call.frame
-    values = call.values
+    frame, values, optimizer = call.frame, call.values, call.receiver
+    if isinstance(optimizer, Opaque):  # it takes its arguments, and counts its own iterations
+        _count(call, call.get("global_step", 1))
+        transfer.touch(frame, values, call.site, call.name, Certainty.DEFINITE, "unknown")
+    if not isinstance(optimizer, ExternalObject):
+        is_unseen = isinstance(optimizer, Opaque)
+        return transfer.result(frame, values, call.site, "operation") if is_unseen else None
     taken = [value for value in values if not isinstance(value, Variable)]
     transfer.touch(frame, [*taken, *_constructor_arguments(optimizer)], call.site, call.name)
-    if call.name == "minimize":
-        _minimize_result(call, optimizer)
-    _count(call)
-    iterations = optimizer.attributes.get("iterations")
-    if "keras" in optimizer.path or isinstance(iterations, Variable) or _is_v2(optimizer):
-        counted = _iterations(call, optimizer)
-        transfer.access(frame, counted, "write", call.name, call.site)
+    loss = call.get("loss", 0) if call.name == "minimize" else None
+    if loss is not None and function_of(loss) is not None:
+        # keras/optimizers/optimizer_v2/optimizer_v2.py and tensorflow/python/training/optimizer.py
+        # call a loss under a tape of their own.
+        result = calls.call(frame, loss, (), call.site, "")
+        _note_minimized(call, calls.by_position(call.site, result), optimizer, call.site)
+    # TensorFlow 1's optimizers count the step that they are given, Keras' their `iterations`.
+    _count(call, call.get("global_step", 1))
+    counts = isinstance(optimizer.attributes.get("iterations"), Variable)
+    if counts or "keras" in optimizer.path or ".optimizers." in f".{optimizer.path}.":
+        iterations = get(frame, optimizer, "iterations", call.site)
+        assert isinstance(iterations, Variable)
+        transfer.access(frame, iterations, "write", call.name, call.site)
     written = call.get("var_list", 1) if call.name == "minimize" else None
     for variable in transfer.variables(written if written is not None else UNKNOWN):
         transfer.access(frame, variable, "write", call.name, call.site)
     return transfer.result(frame, values, call.site, "operation")
-
-
-# keras/optimizers/optimizer_v2/optimizer_v2.py and tensorflow/python/training/optimizer.py call a
-# loss under a tape of their own.
-def _minimize_result(call: Call, optimizer: ExternalObject) -> None:
-    """Call a loss that is a function, and note that its result is minimized."""
-    loss = call.get("loss", 0)
-    if loss is not None and function_of(loss) is not None:
-        result = calls.call(call.frame, loss, (), call.site, "")
-        _note_minimized(call, calls.by_position(call.site, result), optimizer, call.site)
 
 
 def _constructor_arguments(optimizer: ExternalObject) -> list[Value]:
@@ -341,34 +286,10 @@ def _constructor_arguments(optimizer: ExternalObject) -> list[Value]:
     return arguments
 
 
-def _count(call: Call) -> None:
-    """Count the step that is given; TF1's optimizers take it second."""
-    step = call.get("global_step", 1)
+def _count(call: Call, step: Value | None) -> None:
+    """Count the global step, if this is one."""
     if isinstance(step, Variable) and step.sort == "step":
         transfer.access(call.frame, step, "write", call.name, call.site)
-
-
-def _step(call: Call) -> Variable:
-    """Return the global step, which is one for the whole program."""
-    return call.frame.session.only_variable("global_step", "step")
-
-
-# TensorFlow 1's optimizers count the step that they are given, Keras' their `iterations`.
-def _is_v2(optimizer: ExternalObject) -> bool:
-    return ".optimizers." in f".{optimizer.path}."
-
-
-def _iterations(call: Call, optimizer: ExternalObject) -> Variable:
-    iterations = get(call.frame, optimizer, "iterations", call.site)
-    assert isinstance(iterations, Variable)
-    return iterations
-
-
-def _update_unseen(call: Call) -> Value:
-    """Call an optimizer that is not seen: it takes its arguments, and counts its own iterations."""
-    _count(call)
-    transfer.touch(call.frame, call.values, call.site, call.name, Certainty.DEFINITE, "unknown")
-    return transfer.result(call.frame, call.values, call.site, "operation")
 
 
 # tensorflow/python/tpu/tpu_optimizer.py: the wrapper sums the gradients, and hands them on.
@@ -413,11 +334,13 @@ def _optimize_loss(call: Call) -> Value | None:
     optimizer = call.get("optimizer", 3)
     if optimizer is None:
         return None
-    _count_optimized_step(call)
+    if call.get("increment_global_step", 13) != Const(False):
+        step = call.get("global_step", 1)
+        _count(call, _step(call) if step == NONE else step)
     train_op = call.operation()
     for option in options(optimizer):
         if option != NONE:  # which it refuses
-            _note_update(call, _make_optimizer(call, option), call.site)
+            _note_minimized(call, call.arguments[:1], _make_optimizer(call, option), call.site)
     return train_op
 
 
@@ -446,10 +369,10 @@ def _apply_by_given(call: Call) -> Value | None:
     for argument in optimizers:
         site = call.site if len(rows) == 1 else argument.site
         for option in options(argument.value):
-            if isinstance(option, MAKERS):
-                _note_update(call, calls.call(call.frame, option, (), call.site), site)
-            elif option != NONE:
-                _note_update(call, option, site)
+            if option != NONE:
+                is_maker = isinstance(option, MAKERS)
+                optimizer = calls.call(call.frame, option, (), call.site) if is_maker else option
+                _note_minimized(call, call.arguments[:1], optimizer, site)
     return train_op
 
 
@@ -503,27 +426,12 @@ def _is_left_out(call: Call, keyword: str) -> bool:
     return function.code.names_any(others) and not function.code.names_any(frozenset([own]))
 
 
-def _note_update(call: Call, optimizer: Value, site: Site) -> None:
-    """Note that gradients are applied by an optimizer, as its `minimize` would."""
-    _note_minimized(call, call.arguments[:1], optimizer, site)
-
-
 def _note_minimized(call: Call, loss: Arguments, optimizer: Value, site: Site) -> None:
+    """Note that gradients are applied by an optimizer, as its `minimize` would."""
     computation = call.frame.context.computation
     if computation is not None and not call.frame.context.is_unrecorded:
         update = ApiCall("?.minimize", site, call.frame.context, loss, optimizer, UNKNOWN)
         computation.updates.append(update)
-
-
-def _count_optimized_step(call: Call) -> None:
-    """Count the step that is given; where None is given, the graph's own is."""
-    if call.get("increment_global_step", 13) == Const(False):
-        return
-    step = call.get("global_step", 1)
-    if step == NONE:
-        step = _step(call)
-    if isinstance(step, Variable) and step.sort == "step":
-        transfer.access(call.frame, step, "write", call.name, call.site)
 
 
 def _make_optimizer(call: Call, optimizer: Value) -> Value:
