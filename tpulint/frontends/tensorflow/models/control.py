@@ -16,14 +16,13 @@ from tpulint.absint.domain.context import (
     DEVICE,
     FUNCTION,
     INIT_SCOPE,
-    STACK,
     UNCONVERTED,
     WHILE,
     Scope,
 )
 from tpulint.absint.domain.events import Effect, Tensor
 from tpulint.absint.domain.objects import ContextManagerValue, Function, Mapping, Sequence
-from tpulint.absint.domain.structures import all_tensors, tensors, with_alternatives
+from tpulint.absint.domain.structures import all_tensors, with_alternatives
 from tpulint.absint.domain.values import (
     NONE,
     UNKNOWN,
@@ -49,18 +48,7 @@ from tpulint.frontends.tensorflow.models.table import (
     observe,
     parameter_count,
 )
-from tpulint.syntax.nodes import (
-    Attribute,
-    BinaryOperation,
-    CallNode,
-    Constant,
-    Display,
-    Expression,
-    FormattedString,
-    FormattedValue,
-    Name,
-    Subscript,
-)
+from tpulint.syntax import nodes
 
 # What clears the control flow around it, as Mesh TensorFlow, Lingvo and their kin call it.
 REWRITES = "outside_all_rewrites"
@@ -102,11 +90,6 @@ def _outside_all_rewrites(call: Call) -> Value | None:
     if call.receiver is not None and not isinstance(call.receiver, Opaque):
         return None
     return ContextManagerValue(CLEARS, call.site, NONE)
-
-
-@model("contextlib.ExitStack")
-def _exit_stack(call: Call) -> Value:
-    return ContextManagerValue(STACK, call.site)
 
 
 # tensorflow/python/framework/ops.py
@@ -157,13 +140,6 @@ def _executing_eagerly(call: Call) -> Value:
 
 # tensorflow/python/ops/cond.py, control_flow_case.py, control_flow_switch_case.py: all branches are
 # traced, and one of them runs.
-@model(
-    "tf.cond",
-    "tf.case",
-    "tf.switch_case",
-    "tf.__internal__.smart_cond.smart_cond",
-    "keras.ops.cond",
-)
 def conditional(call: Call) -> Value | None:
     """Model `cond(pred, f, g)`, `case([(pred, f), ...])`, `switch_case(index, [f, ...])`."""
     predicate = call.get("pred", 0) or UNKNOWN
@@ -213,20 +189,6 @@ def _tensors_of(values: list[Value]) -> list[Value]:
 
 # tensorflow/python/ops/while_loop.py, map_fn.py, functional_ops.py: the functions are traced once,
 # as bodies of a loop.
-@model(
-    "tf.while_loop",
-    "tf.map_fn",
-    "tf.scan",
-    "tf.foldl",
-    "tf.foldr",
-    "tf.vectorized_map",
-    "keras.backend.map_fn",
-    "keras.backend.foldl",
-    "keras.backend.foldr",
-    "keras.ops.scan",
-    "keras.ops.vectorized_map",
-    "keras.ops.while_loop",
-)
 def loop(call: Call) -> Value | None:
     """Model `while_loop(cond, body, loop_vars)`; `map_fn(fn, elems)` and its kin."""
     if not any(_is_callable(value) for value in call.values):
@@ -234,7 +196,7 @@ def loop(call: Call) -> Value | None:
     scope = Scope(WHILE, call.site)
     if call.name != "while_loop":
         data = [value for value in call.values if not _is_callable(value)]
-        element = transfer.flow(call.frame, _flatten(data), call.site)
+        element = transfer.flow(call.frame, all_tensors(data), call.site)
         for callee in _callables(call.values):
             result = call.run_inside(scope, callee, [element] * parameter_count(call, callee))
         return transfer.leave_control(call.frame, result, data, call.site)
@@ -258,24 +220,15 @@ def loop(call: Call) -> Value | None:
     return transfer.leave_control(call.frame, join([loop_vars, result]), [decided], call.site)
 
 
-def _flatten(values: list[Value]) -> list[Tensor]:
-    return [tensor for value in values for tensor in tensors(value)]
-
-
 def _loop_values(call: Call, value: Value, scope: Scope) -> list[Value]:
     """Return the loop variables, one per argument."""
-    variables = _as_body_values(call, value, scope)
+    with call.frame.within(scope):  # tensors of the body
+        variables = transfer.each_tensor(
+            value, lambda tensor: transfer.passed_on(call.frame, tensor, call.site)
+        )
     if isinstance(variables, Sequence) and not variables.open:
         return list(variables.items)
     return [variables]
-
-
-def _as_body_values(call: Call, value: Value, scope: Scope) -> Value:
-    """Loop variables as the body sees them: tensors of the body."""
-    with call.frame.within(scope):
-        return transfer.each_tensor(
-            value, lambda tensor: transfer.passed_on(call.frame, tensor, call.site)
-        )
 
 
 # A symbolic tensor has no value: what is shown is its name, once.
@@ -346,15 +299,23 @@ def _fields(template: str) -> list[tuple[str, bool]]:
 # What a list keeps is a tensor of the graph, and no step puts another there.
 @observe(*(f"builtins.list.{name}" for name in ("append", "insert", "appendleft", "add")))
 def _note_kept(call: Call) -> None:
-    if _is_recorded(call) and isinstance(call.receiver, Sequence):
-        _keep(call, call.receiver)
+    if not _is_recorded(call) or not isinstance(call.receiver, Sequence):
+        return
+    built_in = call.receiver.made
+    if built_in is None or built_in.computation is call.frame.context.computation:
+        return
+    may_be_kept = [maybe for value in call.values for maybe in _tensors(value)]
+    if may_be_kept:
+        _note(call, "keeps", not built_in.is_unrecorded and not all(may_be_kept))
 
 
 # The file is written once, when the step is traced.
 @observe("builtins.open", "?.gfile.GFile", "?.gfile.FastGFile", "?.gfile.Open", "?.gfile.open")
 def _note_written(call: Call) -> None:
-    if _is_recorded(call):
-        _write(call)
+    mode = call.get("mode", 1)
+    text = mode.value if isinstance(mode, Const) else None
+    if _is_recorded(call) and isinstance(text, str) and text.startswith(("w", "a", "x")):
+        _note(call, "writes", True)
 
 
 def _is_recorded(call: Call) -> bool:
@@ -368,57 +329,35 @@ def _note(call: Call, kind: str, is_definite: bool) -> None:
     computation.effects.append(effect)
 
 
-def _keep(call: Call, receiver: Sequence) -> None:
-    """Put a tensor into a list that was made outside the computation."""
-    built_in = receiver.made
-    if built_in is None or built_in.computation is call.frame.context.computation:
-        return
-    may_be_kept = [maybe for value in call.values for maybe in _tensors(value)]
-    if may_be_kept:
-        _note(call, "keeps", not built_in.is_unrecorded and not all(may_be_kept))
-
-
-def _write(call: Call) -> None:
-    mode = call.get("mode", 1)
-    text = mode.value if isinstance(mode, Const) else None
-    if isinstance(text, str) and text.startswith(("w", "a", "x")):
-        _note(call, "writes", True)
-
-
-def _shown_tensors(call: Call, node: Expression, shown: Value) -> Iterator[bool]:
+def _shown_tensors(call: Call, node: nodes.Expression, shown: Value) -> Iterator[bool]:
     """Yield the tensors that are put into the words: by themselves, or in a format."""
     for part in _formatted_expressions(node):
-        if isinstance(part, (Name, Attribute, Subscript)):
+        if isinstance(part, (nodes.Name, nodes.Attribute, nodes.Subscript)):
             value = expressions.value(call.frame, part)
         elif part is node and _makes_tensor(call.frame, part):
             value = shown  # a second evaluation would build its operations again
         else:
             continue
-        if not any(_has_value(tensor) for tensor in all_tensors([value])):
+        creations = [tensor.made for tensor in all_tensors([value])]
+        # What was made outside all graphs is shown with its value.
+        if all(it is None or it.computation is not None or it.traced for it in creations):
             yield from _tensors(value)
 
 
-def _makes_tensor(frame: Frame, node: Expression) -> bool:
+def _makes_tensor(frame: Frame, node: nodes.Expression) -> bool:
     """Return whether it computes with tensors, instead of asking what is known of one."""
     match node:
-        case CallNode(callee=called):
+        case nodes.CallNode(callee=called):
             callee = expressions.value(frame, called)
-            return (
-                isinstance(callee, External)
-                and callee.last in ONE_TENSOR
-                and is_tensorflow(callee.path)
-            )
-        case BinaryOperation(left=left, right=right):
+            if not isinstance(callee, External):
+                return False
+            return callee.last in ONE_TENSOR and is_tensorflow(callee.path)
+        case nodes.BinaryOperation(left=left, right=right):
             return all(
-                isinstance(side, (Name, Attribute, Subscript, Constant)) for side in (left, right)
+                isinstance(side, (nodes.Name, nodes.Attribute, nodes.Subscript, nodes.Constant))
+                for side in (left, right)
             )
     return False
-
-
-def _has_value(tensor: Tensor) -> bool:
-    """Return whether it was made outside all graphs: it is shown with its value."""
-    creation = tensor.made
-    return creation is not None and creation.computation is None and not creation.traced
 
 
 def _tensors(value: Value) -> Iterator[bool]:
@@ -426,17 +365,19 @@ def _tensors(value: Value) -> Iterator[bool]:
     return (maybe for tensor, maybe in with_alternatives(value) if _is_tensor(tensor))
 
 
-def _formatted_expressions(node: Expression) -> Iterator[Expression]:
+def _formatted_expressions(node: nodes.Expression) -> Iterator[nodes.Expression]:
     """Yield the expressions that an f-string, `%` or `format` formats, or `node` itself."""
-    inner: list[Expression] = []
+    inner: list[nodes.Expression] = []
     match node:
-        case FormattedString(items=items) | Display(kind="tuple", items=items):
+        case nodes.FormattedString(items=items) | nodes.Display(kind="tuple", items=items):
             inner = items
-        case FormattedValue(value=value):
+        case nodes.FormattedValue(value=value):
             inner = [value]
-        case BinaryOperation(op="Modulo", right=right):
+        case nodes.BinaryOperation(op="Modulo", right=right):
             inner = [right]
-        case CallNode(callee=Attribute(base=Constant(value=str()), name="format")):
+        case nodes.CallNode(
+            callee=nodes.Attribute(base=nodes.Constant(value=str()), name="format")
+        ):
             inner = [argument.value for argument in node.arguments]
         case _:
             yield node

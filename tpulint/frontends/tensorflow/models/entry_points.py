@@ -110,7 +110,9 @@ def as_input(frame: Frame, value: Value, site: Site, *, is_whole: bool = False) 
     if isinstance(value, (Sequence, Mapping, Opaque, Tensor)) or value is UNKNOWN or number:
         if isinstance(value, Opaque) and value.is_static:
             return Opaque(value.path)
-        tensor = fresh_input(frame, site)
+        # Whether a replica's share differs from the others' is not known before the pipeline is
+        # read: each replica has its own of a tensor, or of a structure of them.
+        tensor = Tensor(frame.context, site, "structure", per_replica=True, data=True)
         if isinstance(value, Tensor):
             tensor.split = value.of_all is not None
             if value.sort == "tensor" and (tensor.split or is_whole):
@@ -119,23 +121,16 @@ def as_input(frame: Frame, value: Value, site: Site, *, is_whole: bool = False) 
                 tensor.single = tensor.split and value.single
             if value.uniform and not is_whole:
                 tensor.per_replica, tensor.uniform = False, True
-        if is_whole and (number or _is_of_host(value)):
+        # One tensor of the host, which each replica gets, is no PerReplica.
+        is_of_host = (
+            isinstance(value, Tensor)
+            and value.sort == "tensor"
+            and not (value.of_all is not None or value.data or value.per_replica)
+        )
+        if is_whole and (number or is_of_host):
             tensor.per_replica, tensor.uniform = False, True
         return tensor
     return value
-
-
-def _is_of_host(value: Value) -> bool:
-    """Return whether this is one tensor of the host, which each replica gets: no PerReplica."""
-    if not isinstance(value, Tensor) or value.sort != "tensor":
-        return False
-    return value.of_all is None and not value.data and not value.per_replica
-
-
-# Whether a replica's share differs from the others' is not known before the pipeline is read.
-def fresh_input(frame: Frame, site: Site) -> Tensor:
-    """Return a tensor (or a structure of them) that each replica has its own of."""
-    return Tensor(frame.context, site, "structure", per_replica=True, data=True)
 
 
 def tensor_arguments(callee: Value, site: Site, opaque: frozenset[str]) -> list[Argument]:
@@ -185,19 +180,14 @@ NAMES = [f"?.{name}" for name in sorted(tf_names.REPLICATE_FAMILY & tf_names.UNM
 # tensorflow/python/tpu/tpu.py
 @model(*NAMES)
 def _replicate(call: Call) -> Value:
-    if _has_no_replica(call):
-        return Sequence("list", [])
+    inputs = None if call.name in SHARDED else call.get("inputs", 1)
+    if isinstance(inputs, Sequence) and not inputs.open and not inputs.items:
+        return Sequence("list", [])  # of no replicas: TensorFlow calls nothing then
     call.record.arguments = snapshot(call.arguments)
     callee = call.get("computation", 0) or UNKNOWN
     mode = "function" if call.frame.context.traced else "graph"
     trace(call, call.name, callee, _inputs(call), mode=mode)
     return Tensor(call.frame.context, call.site, "structure")
-
-
-def _has_no_replica(call: Call) -> bool:
-    """Return whether the list of the replicas' inputs is empty: TensorFlow calls nothing then."""
-    inputs = None if call.name in SHARDED else call.get("inputs", 1)
-    return isinstance(inputs, Sequence) and not inputs.open and not inputs.items
 
 
 def _inputs(call: Call) -> list[Argument] | None:
@@ -213,14 +203,14 @@ def _inputs(call: Call) -> list[Argument] | None:
         inputs = _first_replica_inputs(call, inputs)
         if inputs == NONE:
             return []
-    if isinstance(inputs, Tensor) and call.name in SHARDED:
-        return [Argument(None, "", _shard(inputs), call.site)]
+    elif isinstance(inputs, Tensor):
+        return list(calls.by_position(call.site, _shard(inputs)))
     if not isinstance(inputs, Sequence) or inputs.open:
         return None
     items = [_convert_input(item) for item in inputs.items]
     if call.name in SHARDED:
         items = [_shard(item) for item in items]
-    return [Argument(None, "", item, call.site) for item in items]
+    return list(calls.by_position(call.site, *items))
 
 
 def _shard(value: Value) -> Value:
@@ -269,27 +259,21 @@ def _training_loop(call: Call) -> Value:
     TensorFlow makes tensors of the inputs: numbers, too.
     """
     inputs = call.get("inputs", 2)
-    values = None
+    values: list[Value] = [UNKNOWN]
     if isinstance(inputs, Sequence) and not inputs.open:
-        values = [_loop_input(call, item) for item in inputs.items]
+        values = list(inputs.items)
+        for position, item in enumerate(inputs.items):
+            if isinstance(item, Const):
+                values[position] = tensor = transfer.result(call.frame, [], call.site)
+                tensor.uniform = True
     scope = Scope(WHILE, call.site)
     called = [(1, "body")] if call.name == "repeat" else [(0, "condition"), (1, "body")]
     results: list[Value] = []
     for position, keyword in called:
         callee = call.get(keyword, position)
         if callee is not None and not isinstance(callee, Tensor):
-            args: list[Value] = [UNKNOWN] if values is None else values
-            results.append(call.run_inside(scope, callee, args))
+            results.append(call.run_inside(scope, callee, values))
     # The next iteration takes what the body returns, and so does who asks for the loop's result.
     outputs = [transfer.leave_control(call.frame, result, [], call.site) for result in results]
     transfer.touch(call.frame, call.values, call.site, call.name)
     return transfer.result(call.frame, [*call.values, *outputs], call.site)
-
-
-def _loop_input(call: Call, value: Value) -> Value:
-    """Return a loop's input as its body gets it."""
-    if not isinstance(value, Const):
-        return value
-    tensor = transfer.result(call.frame, [], call.site)
-    tensor.uniform = True
-    return tensor

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import Protocol, TypeVar
 
 from tpulint.absint.domain.context import INIT_SCOPE, WITH, ConditionKey, Scope, cover
 from tpulint.absint.domain.events import ApiCall, Argument, Arguments, Computation, Context
@@ -90,6 +89,10 @@ FOR_TPUS = words("""
 _OF_MODEL_FNS = re.compile(rb"\b(?:TPUEstimatorSpec|CrossShardOptimizer)\b")
 
 
+def _is_of_model_fns(data: bytes) -> bool:
+    return _OF_MODEL_FNS.search(data) is not None
+
+
 def _is_made_for_either(call: Call, model_fn: Value) -> bool:
     """Return whether the model_fn of another module may well be for an Estimator without a TPU.
 
@@ -114,10 +117,6 @@ def _is_made_for_either(call: Call, model_fn: Value) -> bool:
             if path != helper.module.path
         )
     )
-
-
-def _is_of_model_fns(data: bytes) -> bool:
-    return _OF_MODEL_FNS.search(data) is not None
 
 
 # tensorflow_gan/python/estimator/tpu_gan_estimator.py: it derives from TPUEstimator, and wraps the
@@ -228,7 +227,10 @@ def _host_arguments(call: Call, sent: Value) -> Arguments:
         return more
     call_site = sent.site or call.site
     arguments = []
-    for number, (key, item) in enumerate(_keyed_items(sent)):
+    rows: list[tuple[object, Value]] = [(None, item) for item in sent.items]
+    if isinstance(sent, Mapping):
+        rows = list(sent.items.items())
+    for number, (key, item) in enumerate(rows):
         place, name, star = -1, None, stars if sent.open else ""
         if isinstance(sent, Mapping):
             place = sent.places.get(key, -1)
@@ -239,13 +241,6 @@ def _host_arguments(call: Call, sent: Value) -> Arguments:
         site = call_site.module.site(place) if place >= 0 else call_site
         arguments.append(Argument(name, star, _outfeed(call, item), site))
     return (*arguments, *(more if sent.open else ()))
-
-
-def _keyed_items(sent: Sequence | Mapping) -> list[tuple[object, Value]]:
-    """Return the items with their keys."""
-    if isinstance(sent, Mapping):
-        return list(sent.items.items())
-    return [(None, item) for item in sent.items]
 
 
 RUN_CONFIG = "RunConfig"
@@ -264,18 +259,13 @@ def _is_for_tpus(path: str) -> bool:
     return "tpu" in path.split(".")[:-1]
 
 
+# What happens at a place of a computation, but for its calls.
+EVENTS = (
+    *("accesses", "clusters", "uses", "context_changes", "dependencies", "inner", "updates"),
+    *("effects", "carried"),
+)
 PLAIN, TPUS = "EstimatorSpec", "TPUEstimatorSpec"
 Condition = tuple[ConditionKey, object]
-
-
-class Placed(Protocol):
-    """Something that happens at a place of a computation."""
-
-    @property
-    def context(self) -> Context: ...
-
-
-P = TypeVar("P", bound=Placed)
 
 
 # tensorflow_estimator/python/estimator/tpu/tpu_estimator.py, `convert_to_single_tpu_eval_step`:
@@ -290,7 +280,15 @@ def drop_refused_branches(program: Program) -> None:
         if computation.kind == MODEL_FN:
             branches = _Branches(computation, _predicts_elsewhere(program, computation))
             if branches.plain or branches.predicts_elsewhere:
-                _drop(computation, branches)
+                computation.calls = [
+                    called
+                    for called in computation.calls
+                    if called.last == PLAIN or not branches.contains(called.context)
+                ]
+                for name in EVENTS:
+                    events = getattr(computation, name)
+                    kept = [event for event in events if not branches.contains(event.context)]
+                    setattr(computation, name, kept)
 
 
 def _predicts_elsewhere(program: Program, computation: Computation) -> bool:
@@ -305,23 +303,6 @@ def _predicts_elsewhere(program: Program, computation: Computation) -> bool:
         made.context.excludes(prediction) or are_answered_differently(made.context, prediction)
         for prediction in predictions
     )
-
-
-def _drop(computation: Computation, branches: _Branches) -> None:
-    computation.calls = [
-        called
-        for called in computation.calls
-        if called.last == PLAIN or not branches.contains(called.context)
-    ]
-    computation.accesses = branches.without(computation.accesses)
-    computation.clusters = branches.without(computation.clusters)
-    computation.uses = branches.without(computation.uses)
-    computation.context_changes = branches.without(computation.context_changes)
-    computation.dependencies = branches.without(computation.dependencies)
-    computation.inner = branches.without(computation.inner)
-    computation.updates = branches.without(computation.updates)
-    computation.effects = branches.without(computation.effects)
-    computation.carried = branches.without(computation.carried)
 
 
 class _Branches:
@@ -341,38 +322,30 @@ class _Branches:
         self._tpus = [called.context for called in computation.calls if called.last == TPUS]
         self._answers: dict[frozenset[Condition], bool] = {}
 
-    def without(self, events: list[P]) -> list[P]:
-        """Return what happens elsewhere."""
-        return [event for event in events if not self.contains(event.context)]
-
     def contains(self, context: Context) -> bool:
         """Return whether `context` is in such a branch."""
         answer = self._answers.get(context.conditions)
         if answer is None:
-            answer = self._answers[context.conditions] = self._is_refused(context)
+            predicts = any(
+                branch is True
+                and isinstance(key.answer, Opaque)
+                and key.answer.compared in PREDICTION
+                for key, branch in context.conditions
+            )
+            answer = self._answers[context.conditions] = (self.predicts_elsewhere and predicts) or (
+                self._is_not_training(context)
+                and cover(self.plain, context)
+                and all(_exclude_each_other(place, context) for place in self._tpus)
+            )
         return answer
 
-    def _is_refused(self, context: Context) -> bool:
-        if self.predicts_elsewhere and any(
-            branch is True and isinstance(key.answer, Opaque) and key.answer.compared in PREDICTION
-            for key, branch in context.conditions
-        ):
-            return True
-        return (
-            self._is_not_training(context)
-            and cover(self.plain, context)
-            and all(_exclude_each_other(place, context) for place in self._tpus)
-        )
-
     def _is_not_training(self, context: Context) -> bool:
-        return any(_denies_training(*condition) for condition in context.conditions - self._around)
-
-
-def _denies_training(key: ConditionKey, branch: object) -> bool:
-    """Return whether a test of the mode has an answer that it has not in training."""
-    if not isinstance(key.answer, Opaque):
-        return False
-    return key.answer.compared in (EVALUATION | PREDICTION if branch else TRAINING)
+        """Return whether a test of the mode has an answer that it has not in training."""
+        return any(
+            isinstance(key.answer, Opaque)
+            and key.answer.compared in (EVALUATION | PREDICTION if branch else TRAINING)
+            for key, branch in context.conditions - self._around
+        )
 
 
 def _exclude_each_other(context: Context, other: Context) -> bool:

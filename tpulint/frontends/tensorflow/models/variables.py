@@ -195,8 +195,6 @@ def _method(call: Call) -> Value | None:
     elif call.name in tf_names.READS:
         transfer.touch(frame, call.values, call.site, call.name)
         transfer.access(frame, variable, "read", call.name, call.site)
-    elif call.name in ("get_shape", "set_shape", "is_initialized", "from_proto"):
-        return UNKNOWN
     else:
         transfer.touch(frame, [variable, *call.values], call.site, call.name)
     return _assign_result(call, variable, transfer.result(frame, call.values, call.site))
