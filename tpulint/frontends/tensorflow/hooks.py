@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import AbstractContextManager
 from dataclasses import replace
 
 from tpulint.absint.domain.context import (
@@ -60,10 +61,8 @@ from tpulint.frontends.tensorflow.keras_models import CLASSES, is_dataset, is_mo
 from tpulint.frontends.tensorflow.knowledge import names, naming, tf_names
 from tpulint.frontends.tensorflow.knowledge.strategies import OF_ONE_TENSOR, PLAIN_DECORATORS
 from tpulint.frontends.tensorflow.shapes import shape_object
-from tpulint.frontends.tensorflow.strategy import Strategy, scope_strategy
+from tpulint.frontends.tensorflow.strategy import Strategy, is_of_tpu, scope_strategy
 from tpulint.syntax.nodes import Expression
-
-NO_MEMBERS: frozenset[str] = frozenset()
 
 
 class Hooks(Library):
@@ -95,30 +94,24 @@ class Hooks(Library):
         arguments = keras_models.with_training(frame, method, args, site)
         if self.has_policy and frame.context.computation is not None:
             arguments = keras_models.autocast(callee, arguments)
-        if frame.context.computation is None:
-            with (
-                frame.without_recording()
-                if keras_models.is_symbolic(args)
-                else frame.at(frame.context)
-            ):
-                result = call(frame, Bound(method, callee), arguments, site)
-        else:
+        around: AbstractContextManager[object] = frame.at(frame.context)
+        if frame.context.computation is not None:
             converts = MAY_CONVERT if keras_models.may_be_keras_3(callee) else CONVERTED
-            with frame.within(Scope(WITH, site, effect=converts)):
-                result = call(frame, Bound(method, callee), arguments, site)
+            around = frame.within(Scope(WITH, site, effect=converts))
+        elif keras_models.is_symbolic(args):
+            around = frame.without_recording()
+        with around:
+            result = call(frame, Bound(method, callee), arguments, site)
         return keras_models.noted(frame, callee, args, site, result)
 
     def note_method_call(
         self, frame: Frame, method: Function, receiver: Instance, args: Arguments, site: Site
     ) -> None:
         """Note that a class of the project with its own `apply_gradients` may be an optimizer."""
-        name, computation = method.name, frame.context.computation
-        if (
-            name in tf_names.OPTIMIZER_UPDATES
-            and computation is not None
-            and not frame.context.is_unrecorded
-        ):
-            update = ApiCall(f"?.{name}", site, frame.context, args, receiver, UNKNOWN)
+        context, computation = frame.context, frame.context.computation
+        is_update = method.name in tf_names.OPTIMIZER_UPDATES
+        if is_update and computation is not None and not context.is_unrecorded:
+            update = ApiCall(f"?.{method.name}", site, context, args, receiver, UNKNOWN)
             computation.updates.append(update)
 
     def callees(self, context: Context, callees: list[Value], args: Arguments) -> list[Value]:
@@ -129,9 +122,10 @@ class Hooks(Library):
         left = [callee for callee in callees if misfit(callee, args) is None] or callees
         left = [callee for callee in left if not _is_left_aside(callee, context)] or left
         left = [callee for callee in left if not _is_made_elsewhere(callee, context)] or left
-        if any(_is_of_tpu(callee) for callee in left):
-            left = [callee for callee in left if _strategy_of(callee) is None or _is_of_tpu(callee)]
-        tpus = [model for model in map(_model_of, left) if model and _is_model_of_tpu(model)]
+        if any(is_of_tpu(_strategy_of(callee)) for callee in left):
+            left = [it for it in left if _strategy_of(it) is None or is_of_tpu(_strategy_of(it))]
+        models = [model for model in map(_model_of, left) if model is not None]
+        tpus = [model for model in models if is_of_tpu(scope_strategy(model.context))]
         if not tpus or context.computation is not None:
             return left
         return [callee for callee in left if not _is_left_for(callee, tpus)]
@@ -170,7 +164,12 @@ class Hooks(Library):
         if name in tf_names.CONTEXT_STATE:
             return ContextQuery(name)
         if isinstance(base, Choice):
-            return _attribute_of_choice(frame, base, name, site)
+            running = running_strategy(frame.context, base)
+            if running is not None:
+                return attributes.get(frame, running, name, site)
+            # What a step of a pipeline gives is one step more, whatever came before.
+            is_step = name in tf_names.DATASET_METHODS and is_dataset(base)
+            return attributes.method(base, name) if is_step else None
         if isinstance(base, ExternalObject):
             if base.callee is not None and is_in_program(frame.context):
                 forced = force(frame, base, site)
@@ -193,14 +192,14 @@ class Hooks(Library):
             return attributes.method(base, name)
         if isinstance(base, Text) and name == COLUMN:
             return base
-        if isinstance(base, Strategy) and name == tf_names.REPLICAS:
-            return Scaled(tf_names.REPLICAS)
         if isinstance(base, Strategy):
+            if name == tf_names.REPLICAS:
+                return Scaled(tf_names.REPLICAS)
             return base if name == "extended" else attributes.method(base, name)
         return None
 
     def members(self, value: External) -> frozenset[str]:
-        return tf_names.MODES if ".ModeKeys." in value.path else NO_MEMBERS
+        return tf_names.MODES if ".ModeKeys." in value.path else frozenset()
 
     def is_in_program(self, context: Context) -> bool:
         return is_in_program(context)
@@ -260,9 +259,9 @@ class Hooks(Library):
         return answer_on_tpu(test)
 
     def is_host_only(self, computation: Computation, test: Value) -> bool:
-        return is_host_mode(test, computation.host_modes) or is_refused_on_tpu(
-            computation.context, test
-        )
+        # In some modes nothing runs on the device.
+        is_host_mode = isinstance(test, Opaque) and test.compared in computation.host_modes
+        return is_host_mode or is_refused_on_tpu(computation.context, test)
 
     def base_of_class(self, base: str) -> str:
         return tf_names.KERAS_MODULES.get(base, base)
@@ -350,11 +349,6 @@ DISTRIBUTE_STRATEGY = "distribute_strategy"
 COLUMN, COLUMN_LISTS = "values", frozenset(["tolist", "to_list", "to_numpy"])
 
 
-def is_host_mode(test: Value, modes: frozenset[str]) -> bool:
-    """Return whether the test asks for a mode in which nothing runs on the device."""
-    return isinstance(test, Opaque) and test.compared in modes
-
-
 def settings_of(frame: Frame) -> Settings:
     """Return the user's settings for what `frame` reads."""
     return next(part.settings for part in frame.library.parts if isinstance(part, Hooks))
@@ -390,17 +384,10 @@ def _where_strategy_is_made(computation: Computation) -> BaseContext | None:
     return strategy.made
 
 
-def _is_of_tpu(callee: Value) -> bool:
-    strategy = _strategy_of(callee)
-    return strategy is not None and strategy.kind == "tpu"
-
-
 def _is_left_aside(callee: Value, context: Context) -> bool:
     """Return whether this is a method of a TPU's strategy, and the way here leaves that aside."""
     strategy = _strategy_of(callee)
-    if strategy is None or strategy.kind != "tpu":
-        return False
-    return is_for_another(context, strategy)
+    return strategy is not None and strategy.kind == "tpu" and is_for_another(context, strategy)
 
 
 def _model_of(callee: Value) -> ExternalObject | Instance | None:
@@ -411,35 +398,19 @@ def _model_of(callee: Value) -> ExternalObject | Instance | None:
     return None
 
 
-def _is_model_of_tpu(model: ExternalObject | Instance) -> bool:
-    strategy = scope_strategy(model.context)
-    return strategy is not None and strategy.kind == "tpu"
-
-
 def _is_made_elsewhere(callee: Value, context: Context) -> bool:
     """Return whether the tests on the way to `context` are those that leave a model unmade."""
-    model = _model_of(callee)
-    if model is None or model.context is None:
-        return False
-    return are_answered_differently(model.context, context)
+    place = None if (model := _model_of(callee)) is None else model.context
+    return place is not None and are_answered_differently(place, context)
 
 
 def _is_left_for(callee: Value, tpus: list[ExternalObject | Instance]) -> bool:
     """Return whether this is a method of a model that is made where those of a TPU are not."""
     model = _model_of(callee)
-    if model is None or model.context is None or _is_model_of_tpu(model):
+    if model is None or model.context is None or is_of_tpu(scope_strategy(model.context)):
         return False
     place = model.context
     return all(tpu.context is not None and place.is_other_branch(tpu.context) for tpu in tpus)
-
-
-def _attribute_of_choice(frame: Frame, base: Choice, name: str, site: Site) -> Value | None:
-    running = running_strategy(frame.context, base)
-    if running is not None:
-        return attributes.get(frame, running, name, site)
-    if name in tf_names.DATASET_METHODS and is_dataset(base):
-        return attributes.method(base, name)  # one step more, whatever came before
-    return None
 
 
 def running_strategy(context: Context, choice: Choice) -> Strategy | None:

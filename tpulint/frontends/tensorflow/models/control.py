@@ -353,10 +353,8 @@ def _makes_tensor(frame: Frame, node: nodes.Expression) -> bool:
                 return False
             return callee.last in ONE_TENSOR and is_tensorflow(callee.path)
         case nodes.BinaryOperation(left=left, right=right):
-            return all(
-                isinstance(side, (nodes.Name, nodes.Attribute, nodes.Subscript, nodes.Constant))
-                for side in (left, right)
-            )
+            kinds = (nodes.Name, nodes.Attribute, nodes.Subscript, nodes.Constant)
+            return isinstance(left, kinds) and isinstance(right, kinds)
     return False
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
 
 from tpulint.absint.domain.context import CALLED, DATA, NO_KNOWN_CALLER, ConditionKey, Scope
@@ -92,43 +92,36 @@ def _note_estimate(call: Call) -> None:
 # tensorflow_estimator/python/estimator/training.py
 @observe("?.train_and_evaluate")
 def _train_and_evaluate(call: Call) -> None:
-    estimators = [
-        option
-        for option in options(call.get("estimator", 0) or UNKNOWN)
-        if isinstance(option, ExternalObject) and option.last == "TPUEstimator"
-    ]
-    # A program may make another Estimator where there is no TPU.
-    for estimator in estimators:
-        for specification in call.values[1:]:
-            if isinstance(specification, ExternalObject) and specification.last in SPECS:
-                input_fn = specification.argument("input_fn", 0)
-                _estimate(call, estimator, SPECS[specification.last], input_fn)
+    for estimator in options(call.get("estimator", 0) or UNKNOWN):
+        # A program may make another Estimator where there is no TPU.
+        if isinstance(estimator, ExternalObject) and estimator.last == "TPUEstimator":
+            for specification in call.values[1:]:
+                if isinstance(specification, ExternalObject) and specification.last in SPECS:
+                    input_fn = specification.argument("input_fn", 0)
+                    _estimate(call, estimator, SPECS[specification.last], input_fn)
 
 
 def _estimate(call: Call, estimator: ExternalObject, kind: str, input_fn: Value | None) -> None:
     """TPUEstimator calls its input_fn on the host of the TPU."""
     use_tpu = estimator.argument("use_tpu", 4)
-    on_tpu = estimator.argument("eval_on_tpu", 9)
     if (
         input_fn is None
         or use_tpu in NO_TPU
         or estimator.attributes.get("use_tpu") in NO_TPU
         or call.frame.context.excludes(estimator.context)
         or is_without_tpu(call.frame.context, use_tpu)
+        or (kind == "evaluate" and estimator.argument("eval_on_tpu", 9) == Const(False))
     ):
         return
-    if kind == "evaluate" and on_tpu == Const(False):
-        return
-    params = [_params(option) for option in options(estimator.attributes.get("params", NONE))]
+    params: list[Value] = []
+    for option in options(estimator.attributes.get("params", NONE)):
+        own = Mapping({}) if option == NONE else option
+        params.append(_with_batch_size(own) if isinstance(own, Mapping) else Opaque("params"))
     _read(call, kind, estimator, input_fn, join(params))
 
 
-def _params(params: Value) -> Value:
+def _with_batch_size(params: Mapping) -> Mapping:
     """Return the `params` of an input_fn: the user's own, and the size of a batch."""
-    if params == NONE:
-        params = Mapping({})
-    if not isinstance(params, Mapping):
-        return Opaque("params")
     items = {"context": Opaque("context"), "batch_size": Opaque("batch_size"), **params.items}
     return Mapping(items, True, params.site)
 
@@ -177,9 +170,8 @@ def batch_of_fit(call: Call, data: Value, *, is_validation: bool) -> Value:
 @model("?.get_per_replica_batch_size")
 def _share_of_batch(call: Call) -> Value:
     global_size = call.get("global_batch_size", 0)
-    return Scaled(
-        tf_names.REPLICAS, global_size.value if isinstance(global_size, Const) else None, -1
-    )
+    size = global_size.value if isinstance(global_size, Const) else None
+    return Scaled(tf_names.REPLICAS, size, -1)
 
 
 @methods(*sorted(FROM_FUNCTION))
@@ -252,11 +244,12 @@ def _read_uncalled(interpreter: Interpreter, function: Function) -> None:
             )
         estimator = ExternalObject("tensorflow.estimator.tpu.TPUEstimator", site, frame.context)
         record = ApiCall(estimator.path, site, frame.context, (), None, estimator)
+        params = _with_batch_size(Mapping({}))
         for option in options(input_function):
             inner = function_of(option)
             is_unread = inner is not None and id(inner.code) not in interpreter.called
             if inner is not None and is_unread and _takes_params(inner):
-                _read(Call(frame, record), "train", estimator, option, _params(NONE))
+                _read(Call(frame, record), "train", estimator, option, params)
 
 
 def _takes_params(function: Function) -> bool:
@@ -276,28 +269,19 @@ def _read(call: Call, kind: str, owner: Value, input_fn: Value, params: Value) -
     feed = Feed(kind, call.site, call.frame.context, owner, UNKNOWN, function)
     _note(call, feed)
     results = []
-    for option in _for_a_tpu(owner, options(function)):
+    functions = options(function)
+    if not isinstance(owner, Strategy):
+        # A TPUEstimator passes `params` (TPU608). A program that chooses by a flag has a function
+        # for another Estimator, too.
+        signatures = [(option, signature_of(option)) for option in functions]
+        taking = [it for it, taken in signatures if taken and "params" in taken.parameters]
+        functions = tuple(taking) or functions
+    for option in functions:
         if not isinstance(option, (ExternalObject, External)):
             args = _arguments(call, option, params)
             results.append(call.run_inside(Scope(DATA, call.site, feed), option, args))
     feed.data = force_deferred(call, join(results)) if results else UNKNOWN
     return feed.data
-
-
-def _for_a_tpu(owner: Value, functions: Collection[Value]) -> Collection[Value]:
-    """Return the functions that a TPUEstimator can call, the others are for another Estimator.
-
-    It passes `params` (TPU608); a program that chooses by a flag has a function for either.
-    """
-    if isinstance(owner, Strategy):
-        return functions
-    signatures = [(function, signature_of(function)) for function in functions]
-    taking = [
-        function
-        for function, signature in signatures
-        if signature is not None and "params" in signature.parameters
-    ]
-    return taking or functions
 
 
 def _arguments(call: Call, input_fn: Value, params: Value) -> Arguments:
@@ -409,13 +393,11 @@ def _mapped_step(call: Call) -> Value:
 
 
 # tensorflow/python/data/experimental/ops: transformations for `apply`, each with a function.
-@model(
-    *(
-        f"tf.{home}.{name}"
-        for home in ("data.experimental", "contrib.data")
-        for name in ("map_and_batch", "map_and_batch_with_legacy_function", "parallel_interleave")
-    )
-)
+TRANSFORMATIONS = ("map_and_batch", "map_and_batch_with_legacy_function", "parallel_interleave")
+
+
+@model(*(f"tf.data.experimental.{name}" for name in TRANSFORMATIONS))
+@model(*(f"tf.contrib.data.{name}" for name in TRANSFORMATIONS))
 def _transformation(call: Call) -> Value:
     transformation = call.new_object()
     transformation.inner = _elements_made(call)
@@ -474,20 +456,16 @@ def _components(call: Call, element: Tensor, count: int) -> list[Value]:
 
 
 # tensorflow/python/data/ops/readers.py
-READERS = frozenset(
-    ["TextLineDataset", "TFRecordDataset", "FixedLengthRecordDataset", "list_files"]
-)
+READERS = tf_names.words("TextLineDataset TFRecordDataset FixedLengthRecordDataset list_files")
 
 
 def _gives_text(data: Value) -> bool:
     """Return whether the elements are strings: lines or records of files, or their paths."""
-    while (
-        isinstance(data, ExternalObject)
-        and data.last in tf_names.HAND_ON
-        and data.source is not None
-    ):
+    while isinstance(data, ExternalObject) and data.source is not None:
+        if data.last not in tf_names.HAND_ON:
+            return False
         data = data.source
-    return isinstance(data, ExternalObject) and data.last in READERS and data.source is None
+    return isinstance(data, ExternalObject) and data.last in READERS
 
 
 # tensorflow/python/ops/parsing_ops.py
@@ -501,18 +479,13 @@ def _parse(call: Call) -> Value | None:
     parsed = call.operation("structure")
     items: dict[object, Value] = {}
     for key, value in features.items.items():
-        feature = _feature(parsed, value)
-        is_single = call.name == "parse_single_example"
-        items[key] = feature if is_single else replace(feature, shape=None)
+        items[key] = replace(parsed)
+        if isinstance(value, ExternalObject) and value.last == "FixedLenFeature":
+            dtype, shape = dtype_of(value.argument("dtype", 1)), None
+            if call.name == "parse_single_example":
+                shape = shape_of(value.argument("shape", 0))
+            items[key] = replace(parsed, sort="tensor", dtype=dtype, shape=shape)
     return Mapping(items, site=call.site, made=call.frame.context)
-
-
-def _feature(parsed: Tensor, feature: Value) -> Tensor:
-    is_fixed = isinstance(feature, ExternalObject) and feature.last == "FixedLenFeature"
-    if not is_fixed or not isinstance(feature, ExternalObject):
-        return replace(parsed)
-    dtype, shape = dtype_of(feature.argument("dtype", 1)), shape_of(feature.argument("shape", 0))
-    return replace(parsed, sort="tensor", dtype=dtype, shape=shape)
 
 
 # TPU607 asks how a path begins, so its first part is enough.
@@ -545,16 +518,11 @@ def _list_files(call: Call) -> Value:
 @model("tf.io.gfile.glob", "tf.compat.v1.gfile.Glob")
 def _list_stored_files(call: Call) -> Value:
     patterns = call.values[0] if call.values else UNKNOWN
-    items = patterns.items if isinstance(patterns, Sequence) else [patterns]
-    listed = [_listed(pattern) for pattern in items]
+    listed: list[Value] = []
+    for pattern in patterns.items if isinstance(patterns, Sequence) else [patterns]:
+        starts, ends = start_of(pattern), _WILDCARDS.sub("", end_of(pattern))
+        listed.append(Text(starts.partition("*")[0], ends) if starts else UNKNOWN)
     return Sequence("list", listed, True, call.site, call.frame.context)
-
-
-def _listed(pattern: Value) -> Value:
-    starts = start_of(pattern)
-    if not starts:
-        return UNKNOWN
-    return Text(starts.partition("*")[0], _WILDCARDS.sub("", end_of(pattern)))
 
 
 @model("builtins.str.format")
