@@ -37,7 +37,7 @@ from tpulint.file_facts import home_of, is_script, is_test
 from tpulint.finding import Certainty
 from tpulint.frontends import used_by
 from tpulint.frontends.settings import Settings
-from tpulint.frontends.tensorflow import deferred
+from tpulint.frontends.tensorflow import deferred, prefilter
 from tpulint.frontends.tensorflow.branch_tests import NO_TPU
 from tpulint.frontends.tensorflow.knowledge import tf_names
 from tpulint.frontends.tensorflow.models.entry_points import trace
@@ -48,12 +48,6 @@ from tpulint.frontends.tensorflow.models.estimators import (
 )
 from tpulint.frontends.tensorflow.models.feeds import read_uncalled_input_fns
 from tpulint.frontends.tensorflow.models.table import Call
-from tpulint.frontends.tensorflow.prefilter import (
-    makes_plain_estimator,
-    may_make_tpu_estimator,
-    may_make_tpu_strategy,
-    opens_clusters,
-)
 from tpulint.frontends.tensorflow.program import Checkpoint, Program, Unreached
 from tpulint.ordering import reachable
 from tpulint.syntax.lazy_module import Store
@@ -158,7 +152,9 @@ def read_all(
     """
     names = interpreter.library.entry_names | {wrapper.rpartition(".")[2] for wrapper in wrappers}
     sources = [module.text.encode() for module in modules]
-    interpreter.opens_clusters = any(opens_clusters(source, wrappers) for source in sources)
+    interpreter.opens_clusters = any(
+        prefilter.opens_clusters(source, wrappers) for source in sources
+    )
     left: list[UncalledMethod] = []
     for module in modules:
         read(interpreter, module, names, wrappers, left)
@@ -201,7 +197,7 @@ def read(
 
     Methods that an unseen base may call are added to those `left`.
     """
-    interpreter.follow_all = opens_clusters(module.text.encode(), wrappers)
+    interpreter.follow_all = prefilter.opens_clusters(module.text.encode(), wrappers)
     with interpreter.guarded(module.filename):
         interpreter.module_env(module)
     seen: set[int] = set()
@@ -365,14 +361,10 @@ def _read_once(
 # Only an Estimator's model_fn makes one, so it needs no caller to be known for what it is.
 def makes_spec(function: Function) -> bool:
     """Return whether this function itself builds a TPUEstimatorSpec: then it is a model_fn."""
-    if not function.code.names_any(frozenset([SPEC])):
-        return False
-    inner = [
-        inner_function
-        for inner_function in function.module.facts.functions
-        if inner_function.parent == function.code.index and SPEC in inner_function.mentions
-    ]
-    return not inner
+    return function.code.names_any(frozenset([SPEC])) and not any(
+        inner.parent == function.code.index and SPEC in inner.mentions
+        for inner in function.module.facts.functions
+    )
 
 
 def _leads_to_spec(function: Function) -> bool:
@@ -388,20 +380,12 @@ def _leads_to_spec(function: Function) -> bool:
 def _read_model_fn(frame: Frame, function: Function, receiver: Value | None, site: Site) -> None:
     """No estimator that takes it was seen: one with `use_tpu=False` makes it no TPU code."""
     callee = Bound(function, receiver) if receiver is not None else function
-    record = ApiCall(
-        "tensorflow.estimator.tpu.TPUEstimator", site, frame.context, (), None, UNKNOWN
-    )
+    path = "tensorflow.estimator.tpu.TPUEstimator"
+    record = ApiCall(path, site, frame.context, (), None, UNKNOWN)
+    names = {parameter.name for parameter in function.code.parameters.named}
+    no_tensors = NOT_TENSORS | (names - OF_MODEL_FNS)  # what no Estimator passes is not known
     model_fn = (Call(frame, record), "model_fn", callee, None)
-    trace(*model_fn, certainty=Certainty.POSSIBLE, mode="graph", opaque=_no_tensors(function))
-
-
-def _no_tensors(function: Function) -> frozenset[str]:
-    """Return the parameters that may be no tensors: what no Estimator passes is not known."""
-    return NOT_TENSORS | {
-        parameter.name
-        for parameter in function.code.parameters.named
-        if parameter.name not in OF_MODEL_FNS
-    }
+    trace(*model_fn, certainty=Certainty.POSSIBLE, mode="graph", opaque=no_tensors)
 
 
 # A root may return its step for the caller to run.
@@ -452,7 +436,9 @@ def drop_disabled_estimators(program: Program, disk: Disk) -> None:
     says: dict[str, set[bool]] = {}
     for call in program.all_calls():
         if call.last == "TPUEstimator":
-            says.setdefault(home_of(call.site.module.path, disk), set()).add(_refuses(call))
+            use_tpu = call.argument("use_tpu", 4)
+            is_refused = use_tpu is not None and use_tpu.value in NO_TPU
+            says.setdefault(home_of(call.site.module.path, disk), set()).add(is_refused)
     without = {home for home, answers in says.items() if answers == {True}}
     if without:
         program.computations = [
@@ -460,11 +446,6 @@ def drop_disabled_estimators(program: Program, disk: Disk) -> None:
             for it in program.computations
             if not (_is_guess(it) and home_of(it.site.module.path, disk) in without)
         ]
-
-
-def _refuses(call: ApiCall) -> bool:
-    use_tpu = call.argument("use_tpu", 4)
-    return use_tpu is not None and use_tpu.value in NO_TPU
 
 
 def _is_guess(computation: Computation) -> bool:
@@ -482,9 +463,9 @@ def drop_plain_estimators(program: Program, project: Project, callers: Sequence[
     plain = set()
     for path in paths:
         using = _all_above(path, above)
-        if any(project.holds(file, makes_plain_estimator) for file in using):
+        if any(project.holds(file, prefilter.makes_plain_estimator) for file in using):
             reached = project.imports.reached(path, *using)
-            if not any(project.holds(file, may_make_tpu_estimator) for file in reached):
+            if not any(project.holds(file, prefilter.may_make_tpu_estimator) for file in reached):
                 plain.add(path)
     program.computations = [
         it for it in program.computations if not (_is_guess(it) and it.site.module.path in plain)
@@ -536,5 +517,7 @@ def _is_for_other_devices(path: str, above: Mapping[str, Sequence[str]], project
     Tests lead to whatever they test, on devices that are not the user's.
     """
     starts = [file for file in sorted(_all_above(path, above)) if project.holds(file, is_script)]
-    reached = project.imports.reached(*starts)
-    return bool(starts) and not any(project.holds(file, may_make_tpu_strategy) for file in reached)
+    return bool(starts) and not any(
+        project.holds(file, prefilter.may_make_tpu_strategy)
+        for file in project.imports.reached(*starts)
+    )

@@ -33,22 +33,13 @@ from tpulint.absint.interpreter import transfer
 from tpulint.absint.interpreter.expressions import truth
 from tpulint.absint.interpreter.frame import Frame
 from tpulint.frontends.tensorflow import deferred
-from tpulint.frontends.tensorflow.knowledge import naming
+from tpulint.frontends.tensorflow.knowledge import naming, tf_names
 from tpulint.frontends.tensorflow.knowledge.strategies import MODELS_WITH_VARIABLES
-from tpulint.frontends.tensorflow.knowledge.tf_names import (
-    COMPUTE_DTYPE,
-    COMPUTING_LAYERS,
-    FUNCTIONAL,
-    PREMADE,
-    REDUCTIONS,
-    SEQUENTIAL,
-    TRAINING_ARGUMENT,
-    is_tensorflow,
-)
+from tpulint.frontends.tensorflow.knowledge.tf_names import SEQUENTIAL, TRAINING_ARGUMENT
 from tpulint.frontends.tensorflow.strategy import SCOPE, Strategy, is_of_tpu, scope_strategy
 
-CLASSES = FUNCTIONAL | {SEQUENTIAL}
-MODELS = MODELS_WITH_VARIABLES | CLASSES | PREMADE
+CLASSES = tf_names.FUNCTIONAL | {SEQUENTIAL}
+MODELS = MODELS_WITH_VARIABLES | CLASSES | tf_names.PREMADE
 # An attribute of an object of another library, which `compile` has shown to be a model.
 IS_MODEL = "compiled as a model"
 COMPILED_UNDER = "compiled under"
@@ -85,7 +76,7 @@ def is_pretrained(path: str) -> bool:
 
 def note_compiled(value: Value | None, args: Arguments) -> None:
     """Note that an object of another library is a model of Keras, if it is compiled like one."""
-    if not isinstance(value, ExternalObject) or is_tensorflow(value.path):
+    if not isinstance(value, ExternalObject) or tf_names.is_tensorflow(value.path):
         return
     if value.callee is None and _names_parts(args):
         value.attributes[IS_MODEL] = Const(True)
@@ -217,8 +208,8 @@ def reduction_of(loss: ExternalObject) -> str | None:
 
 def _reduction(value: Value) -> str | None:
     if isinstance(value, External):
-        return REDUCTIONS.get(value.last.lower())
-    return REDUCTIONS.get(str(value.value).lower()) if isinstance(value, Const) else None
+        return tf_names.REDUCTIONS.get(value.last.lower())
+    return tf_names.REDUCTIONS.get(str(value.value).lower()) if isinstance(value, Const) else None
 
 
 def is_dataset(value: Value) -> bool:
@@ -284,7 +275,9 @@ def autocast(layer: Instance, args: Arguments) -> Arguments:
         return args
     value = transfer.each_tensor(
         args[0].value,
-        lambda tensor: replace(tensor, dtype=COMPUTE_DTYPE) if tensor.dtype in CAST else tensor,
+        lambda tensor: (
+            replace(tensor, dtype=tf_names.COMPUTE_DTYPE) if tensor.dtype in CAST else tensor
+        ),
     )
     return (args[0]._replace(value=value), *args[1:])
 
@@ -331,7 +324,9 @@ def computes(layer: ExternalObject) -> bool:
     Keras 2 runs its `Dropout` outside training without a look at the values.
     """
     return is_model(layer) or (
-        "keras" in layer.path and layer.last in COMPUTING_LAYERS and layer.last != "Dropout"
+        "keras" in layer.path
+        and layer.last in tf_names.COMPUTING_LAYERS
+        and layer.last != "Dropout"
     )
 
 
@@ -423,7 +418,7 @@ ENDS = INPUTS | {"output", "outputs"}
 def end_of_model(frame: Frame, model: ExternalObject, name: str, site: Site) -> Value:
     """Return the symbolic tensors that a model or a layer of Keras takes, or gives."""
     keyword, position = ("inputs", 0) if name in INPUTS else ("outputs", 1)
-    held = model.argument(keyword, position) if model.last in FUNCTIONAL else None
+    held = model.argument(keyword, position) if model.last in tf_names.FUNCTIONAL else None
     if held is None:
         first = Tensor(frame.context, site)
         first.layer = LayerCall(None, (), site, frame.context)
@@ -441,7 +436,7 @@ def outputs_of(model: ExternalObject) -> Value | None:
         return None
     held = model.argument("outputs", 1)
     is_made_of_layers = held is not None and any(tensor.layer for tensor in tensors(held))
-    return held if model.last in FUNCTIONAL or is_made_of_layers else None
+    return held if model.last in tf_names.FUNCTIONAL or is_made_of_layers else None
 
 
 LAYERS = "layers given"  # an attribute that is no name of Python's
