@@ -210,8 +210,7 @@ def element_of(data: Value, of_one: Tensor) -> Value | None:
     element = None if data.source is None else element_of(data.source, of_one)
     if element is not None and data.last == "batch":
         return each_tensor(
-            element,
-            lambda it: replace(it, shape=None if it.shape is None else (None, *it.shape)),
+            element, lambda it: replace(it, shape=None if it.shape is None else (None, *it.shape))
         )
     return element if data.last in tf_names.HAND_ON else None
 
