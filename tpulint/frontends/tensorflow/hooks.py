@@ -259,9 +259,9 @@ class Hooks(Library):
         return answer_on_tpu(test)
 
     def is_host_only(self, computation: Computation, test: Value) -> bool:
-        # In some modes nothing runs on the device.
-        is_host_mode = isinstance(test, Opaque) and test.compared in computation.host_modes
-        return is_host_mode or is_refused_on_tpu(computation.context, test)
+        return is_host_mode(test, computation.host_modes) or is_refused_on_tpu(
+            computation.context, test
+        )
 
     def base_of_class(self, base: str) -> str:
         return tf_names.KERAS_MODULES.get(base, base)
@@ -347,6 +347,11 @@ def _in_tensorflow(path: str) -> str:
 DISTRIBUTE_STRATEGY = "distribute_strategy"
 # What a column of pandas has, whose strings have a known beginning.
 COLUMN, COLUMN_LISTS = "values", frozenset(["tolist", "to_list", "to_numpy"])
+
+
+def is_host_mode(test: Value, modes: frozenset[str]) -> bool:
+    """Return whether the test asks for a mode in which nothing runs on the device."""
+    return isinstance(test, Opaque) and test.compared in modes
 
 
 def settings_of(frame: Frame) -> Settings:

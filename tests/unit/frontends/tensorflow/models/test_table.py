@@ -37,7 +37,11 @@ def functions(*names: str, path: str) -> list[str]:
     table: Table[str] = Table()
     for name in names:
         table.add([name], name)
-    return list(table.functions(path))
+    return list(table.candidates(function_call(path)))
+
+
+def function_call(path: str) -> Call:
+    return Call(create_autospec(Frame), ApiCall(path, SITE, CONTEXT, (), None, UNKNOWN))
 
 
 @pytest.mark.parametrize(
@@ -88,7 +92,7 @@ def test_of_equal_names_the_first_wins() -> None:
     table: Table[str] = Table()
     table.add(["a.b"], "first")
     table.add(["a.b"], "second")
-    assert table.functions("a.b") == ("first", "second")
+    assert table.candidates(function_call("a.b")) == ("first", "second")
 
 
 @pytest.mark.parametrize(
