@@ -62,7 +62,7 @@ async def pull_all(
     before = {previous.uri: previous.value for previous in params.previous_result_ids}
     items_by_uri: dict[str, list[types.Diagnostic]] = {}
     for scheduled in ls.every_folder():
-        snapshot = await ls.schedule.current(scheduled)
+        snapshot = await scheduled.current()
         for path in snapshot.findings:
             if not path.endswith(".ipynb"):
                 diagnostics = in_document(ls, snapshot, DocumentPlace(path))

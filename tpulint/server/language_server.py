@@ -1,4 +1,4 @@
-"""The server's state: documents, the projects that they are of, and the schedule.
+"""The server's state: documents, the projects that they are of, and when those are analyzed.
 
 A project is analyzed soon after the last change, in one thread. If it changed meanwhile, it is
 analyzed again. The findings of the edited file come first, where its project is large; all of them
@@ -39,18 +39,16 @@ SETTLED = 0.2  # seconds without a change, before all of a large program is read
 RECENT = 3  # files that are likely to be edited next
 UNWATCHED = 5.0  # seconds until the disk is looked at again, where the client does not watch it
 
-Unsaved = Callable[[ServerProject], Mapping[str, bytes]]
-Done = Callable[[ServerProject, Snapshot], None]
-
 
 @dataclass(eq=False)
 class Scheduled:
-    """A project with its last snapshot; `wanted` and `done` count changes.
+    """A project with its last snapshot, and when it is analyzed. `wanted` and `done` count changes.
 
     first: what the worker does before the next analysis. edited: the files of the changes since the
     last one, None among them for what is no edit. recent: those of the last edits, newest last.
     """
 
+    server: Server
     project: ServerProject
     snapshot: Snapshot = field(default_factory=Snapshot)
     wanted: int = 0
@@ -62,111 +60,82 @@ class Scheduled:
     changed: asyncio.Event = field(default_factory=asyncio.Event)
     task: asyncio.Task[None] | None = None
 
-    def urgent(self, edited: Collection[str | None]) -> str | None:
-        """Return the one file that was edited since all findings were those of the newest text."""
-        since = {*edited, *([self.recent[-1]] if self.snapshot.incomplete else [])}
-        return since.pop() if edited and len(since) == 1 else None
-
-    def take(self, snapshot: Snapshot, wanted: int, edited: Collection[str | None]) -> None:
-        """Take the result of an analysis, and wake up those who wait for it."""
-        self.snapshot = snapshot
-        self.done = wanted
-        paths = [path for path in edited if path is not None]
-        self.recent = [*(path for path in self.recent if path not in paths), *paths][-RECENT:]
-        self.changed.set()
-
-
-class AnalysisSchedule:
-    """The analyses of all projects, one at a time.
-
-    `unsaved` gives the bytes that the editor has of a project; `done` gets each result.
-    """
-
-    def __init__(self, worker: Worker, unsaved: Unsaved, done: Done) -> None:
-        self.watched = False  # the client says when a file changes on the disk
-        self._worker = worker
-        self._unsaved = unsaved
-        self._done = done
-
-    def change(
-        self,
-        scheduled: Scheduled,
-        first: Callable[[], None] | None = None,
-        edited: str | None = None,
-    ) -> None:
+    def change(self, first: Callable[[], None] | None = None, edited: str | None = None) -> None:
         """Note a change: what is being analyzed now is out of date."""
-        scheduled.wanted += 1
-        scheduled.edited.add(edited)
+        self.wanted += 1
+        self.edited.add(edited)
         if first is not None:
-            scheduled.first.append(first)
-        if scheduled.task is None or scheduled.task.done():
-            scheduled.task = asyncio.ensure_future(self._follow(scheduled))
+            self.first.append(first)
+        if self.task is None or self.task.done():
+            self.task = asyncio.ensure_future(self._follow())
 
-    async def current(self, scheduled: Scheduled) -> Snapshot:
+    async def current(self) -> Snapshot:
         """Return the snapshot with every change until now in it."""
-        wanted = scheduled.wanted
-        while scheduled.done < wanted:
-            scheduled.changed.clear()
-            await scheduled.changed.wait()
-        return scheduled.snapshot
+        wanted = self.wanted
+        while self.done < wanted:
+            self.changed.clear()
+            await self.changed.wait()
+        return self.snapshot
 
-    async def _follow(self, scheduled: Scheduled) -> None:
-        while scheduled.done < scheduled.wanted or scheduled.snapshot.incomplete:
-            await self._quiet(scheduled)
-            wanted = scheduled.wanted
-            edited, scheduled.edited = scheduled.edited, set()
-            snapshot = await self._analyzed(scheduled, wanted, scheduled.urgent(edited))
+    async def _follow(self) -> None:
+        worker = self.server.worker
+        while self.done < self.wanted or self.snapshot.incomplete:
+            await self._quiet()
+            wanted = self.wanted
+            edited, self.edited = self.edited, set()
+            snapshot = await self._analyzed(wanted, edited)
             if snapshot is None:
-                scheduled.edited |= edited
+                self.edited |= edited
                 continue
-            scheduled.take(snapshot, wanted, edited)
-            self._done(scheduled.project, snapshot)
+            self.snapshot = snapshot
+            self.done = wanted
+            paths = [path for path in edited if path is not None]
+            self.recent = [*(path for path in self.recent if path not in paths), *paths][-RECENT:]
+            self.changed.set()
+            self.server.tell(self.project, snapshot)
             if snapshot.incomplete:
-                await self._worker.do(gc.collect)
-            else:
-                await self._validate_partial_check(scheduled, wanted)
-                await self._worker.do(collect_and_freeze)
+                await worker.do(gc.collect)
+                continue
+            # Prepare for the next keystroke, while there is none.
+            for path in reversed(self.recent):
+                if self.wanted == wanted:
+                    with contextlib.suppress(Exception):
+                        await worker.do(partial(self.project.validate_partial_check, path))
+            await worker.do(collect_and_freeze)
 
-    async def _quiet(self, scheduled: Scheduled) -> None:
+    async def _quiet(self) -> None:
         """Wait for a pause in the typing, within limits."""
         until = time.monotonic() + LONGEST
         before = -1
-        pause = QUIET if scheduled.done < scheduled.wanted else SETTLED
-        while before != scheduled.wanted and time.monotonic() < until:
-            before = scheduled.wanted
+        pause = QUIET if self.done < self.wanted else SETTLED
+        while before != self.wanted and time.monotonic() < until:
+            before = self.wanted
             await asyncio.sleep(pause)
             pause = QUIET
 
-    async def _analyzed(
-        self, scheduled: Scheduled, wanted: int, urgent: str | None
-    ) -> Snapshot | None:
+    async def _analyzed(self, wanted: int, edited: Collection[str | None]) -> Snapshot | None:
         """Return the result; None where something has changed meanwhile."""
-        project = scheduled.project
-        if not self.watched and time.monotonic() - scheduled.looked > UNWATCHED:
-            scheduled.looked = time.monotonic()
-            scheduled.first.append(project.look_again)
-        unsaved = self._unsaved(project)
-        first, scheduled.first = scheduled.first, []
+        if not self.server.watched and time.monotonic() - self.looked > UNWATCHED:
+            self.looked = time.monotonic()
+            self.first.append(self.project.look_again)
+        unsaved = self.server.unsaved_of(self.project)
+        first, self.first = self.first, []
+        # The one file that was edited since all findings were those of the newest text comes first.
+        since = {*edited, *([self.recent[-1]] if self.snapshot.incomplete else [])}
+        urgent = since.pop() if edited and len(since) == 1 else None
 
         def work() -> Snapshot | None:
             for action in first:
                 action()
-            project.superseded = lambda: scheduled.wanted != wanted
-            return project.analyze(unsaved, urgent)
+            self.project.superseded = lambda: self.wanted != wanted
+            return self.project.analyze(unsaved, urgent)
 
         try:
-            return await self._worker.do(work)
+            return await self.server.worker.do(work)
         except ConfigError as error:
-            return scheduled.snapshot._replace(messages=(str(error),), incomplete=False)
+            return self.snapshot._replace(messages=(str(error),), incomplete=False)
         except Exception as error:  # whatever it is, the server goes on
             return Snapshot(messages=(f"internal error: {describe(error)}",))
-
-    async def _validate_partial_check(self, scheduled: Scheduled, wanted: int) -> None:
-        """Prepare for the next keystroke, while there is none."""
-        for path in reversed(scheduled.recent):
-            if scheduled.wanted == wanted:
-                with contextlib.suppress(Exception):
-                    await self._worker.do(partial(scheduled.project.validate_partial_check, path))
 
 
 # The one thread that analyzes, beside the event loop.
@@ -226,7 +195,7 @@ class Server(LanguageServer):
         self.exit_status = 1
         self.worker = Worker()
         self._listener = listener
-        self.schedule = AnalysisSchedule(self.worker, self._unsaved_of, self._analyzed)
+        self.watched = False  # the client says when a file changes on the disk
         self.scheduled: dict[str, Scheduled] = {}  # by the root of the project
         self.refreshed: dict[str, dict[str, str]] = {}  # results that the client was told of
         self._said: set[str] = set()
@@ -261,8 +230,9 @@ class Server(LanguageServer):
         root = self.root_of(path)
         scheduled = self.scheduled.get(root)
         if scheduled is None:
-            scheduled = self.scheduled[root] = Scheduled(ServerProject(root, self.settings))
-            self.schedule.change(scheduled)
+            project = ServerProject(root, self.settings)
+            scheduled = self.scheduled[root] = Scheduled(self, project)
+            scheduled.change()
         return scheduled
 
     def every_folder(self) -> list[Scheduled]:
@@ -275,12 +245,12 @@ class Server(LanguageServer):
         """Note that a document was opened, edited or closed."""
         place = self.documents.place(uri)
         if place is not None:
-            self.schedule.change(self.scheduled_of(place.path), edited=place.path)
+            self.scheduled_of(place.path).change(edited=place.path)
 
     def configure(self) -> None:
         """Analyze everything again, under the current settings."""
         for scheduled in self.scheduled.values():
-            self.schedule.change(scheduled, partial(scheduled.project.configure, self.settings))
+            scheduled.change(partial(scheduled.project.configure, self.settings))
 
     def change_folders(self) -> None:
         """Forget the projects of folders that are gone, and take in those that came."""
@@ -293,7 +263,7 @@ class Server(LanguageServer):
         for uri, _ in self.documents.open():
             self.change(uri)
 
-    def _unsaved_of(self, project: ServerProject) -> Mapping[str, bytes]:
+    def unsaved_of(self, project: ServerProject) -> Mapping[str, bytes]:
         unsaved = self.documents.unsaved()
         return {path: data for path, data in unsaved.items() if self.root_of(path) == project.root}
 
@@ -305,7 +275,7 @@ class Server(LanguageServer):
         if place is None:
             return None
         scheduled = self.scheduled_of(place.path)
-        return Document(place, scheduled.project, await self.schedule.current(scheduled))
+        return Document(place, scheduled.project, await scheduled.current())
 
     async def of_programs(
         self, document: Document, question: Callable[[Sequence[ReadProgram], str], T]
@@ -321,7 +291,8 @@ class Server(LanguageServer):
         except UnreadableSource:
             return None
 
-    def _analyzed(self, project: ServerProject, snapshot: Snapshot) -> None:
+    def tell(self, project: ServerProject, snapshot: Snapshot) -> None:
+        """Tell the client the result of an analysis."""
         for message in snapshot.messages:
             if message not in self._said:
                 self.show_error(message)

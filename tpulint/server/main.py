@@ -41,7 +41,7 @@ async def initialized(ls: Server, params: types.InitializedParams) -> None:
     method = types.WORKSPACE_DID_CHANGE_WATCHED_FILES
     registration = types.Registration(id="files", method=method, register_options=options)
     await ls.client_register_capability_async(types.RegistrationParams([registration]))
-    ls.schedule.watched = True
+    ls.watched = True
 
 
 def changed_text(
@@ -55,7 +55,7 @@ def closed(ls: Server, params: types.DidCloseTextDocumentParams) -> None:
     uri = params.text_document.uri
     path = ls.documents.path(uri)
     if path is not None and (scheduled := ls.scheduled.get(ls.root_of(path))):
-        ls.schedule.change(scheduled)
+        scheduled.change()
     if get_capability(ls.client_capabilities, "text_document.diagnostic") is None:
         ls.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, []))
 
@@ -74,7 +74,7 @@ def changed_notebook(
 ) -> None:
     path = ls.documents.path(params.notebook_document.uri)
     if path is not None:
-        ls.schedule.change(ls.scheduled_of(path))
+        ls.scheduled_of(path).change()
 
 
 def changed_files(ls: Server, params: types.DidChangeWatchedFilesParams) -> None:
@@ -91,9 +91,9 @@ def look_at(ls: Server, path: str) -> None:
         inside = path == root or path.startswith(os.path.join(root, ""))
         # A configuration counts for what is below it, a project in its folder included.
         if above and (inside or root.startswith(os.path.join(os.path.dirname(path), ""))):
-            ls.schedule.change(scheduled, partial(scheduled.project.configure, ls.settings))
+            scheduled.change(partial(scheduled.project.configure, ls.settings))
         elif inside:
-            ls.schedule.change(scheduled, scheduled.project.look_again)
+            scheduled.change(scheduled.project.look_again)
 
 
 def changed_folders(ls: Server, params: types.DidChangeWorkspaceFoldersParams) -> None:

@@ -58,17 +58,10 @@ def settings_of(settings: object) -> ClientSettings:
     certainty = table.get("certainty") or None
     if certainty is not None:
         read("certainty", certainty)
-    return ClientSettings(certainty, switch(table, "codeLens"), switch(table, "inlayHints"))
-
-
-def switch(table: Mapping[str, object], key: str) -> bool:
-    value = table.get(key, True)
-    if not isinstance(value, bool):
-        raise ConfigError(f"{SECTION}.{key}: must be true or false")
-    return value
-
-
-IGNORES = (".gitignore",)
+    for key in ("codeLens", "inlayHints"):
+        if not isinstance(table.get(key, True), bool):
+            raise ConfigError(f"{SECTION}.{key}: must be true or false")
+    return ClientSettings(certainty, table.get("codeLens", True), table.get("inlayHints", True))
 
 
 class Snapshot(NamedTuple):
@@ -89,6 +82,7 @@ class ServerProject:
     def __init__(self, root: str, settings: ClientSettings) -> None:
         self.root = root
         self._settings = settings
+        self._is_file = root.endswith(SUFFIXES) and not os.path.isdir(root)
         self._task: driver.Task | None = None
         self._state = EditorState(driver.build_and_check)
         self._outdated = True  # the disk may have changed
@@ -121,10 +115,24 @@ class ServerProject:
             self._state.validate_partial_check(first)
 
     def _analyzed(self, unsaved: Mapping[str, bytes], first: str | None) -> Snapshot:
-        task = self._prepared()
-        if self._outdated:
-            task = self._looked(task)
-        task = self._with_new(task, unsaved)
+        task = self._task
+        if task is None:
+            self._state = EditorState(driver.build_and_check, self._checkpoint)
+        if task is None or self._outdated:
+            self._outdated = False
+            self._state.refresh()
+            discovered = self._discovered()
+            if task is None or _names(discovered) != _names(task):
+                task = self._task = discovered
+        # What is in the editor and not on the disk yet is looked at, too, if a check of the project
+        # would find it there.
+        known = _names(task)
+        new = sorted(
+            name
+            for path in unsaved
+            if (name := shown(path)) not in known and self._belongs(path, task.request)
+        )
+        task = task._replace(filenames=(*task.filenames, *new))
         large = [path for path, data in unsaved.items() if len(data) > limit_of(path)]
         overlay = {shown(path): data for path, data in unsaved.items()} | dict.fromkeys(
             map(shown, large), b""
@@ -145,19 +153,13 @@ class ServerProject:
         """Return the programs that read the module at `path` in the last analysis."""
         return list(self._state.programs_of(path))
 
-    def _prepared(self) -> driver.Task:
-        if self._task is None:
-            self._task = self._discovered()
-            self._state = EditorState(driver.build_and_check, self._checkpoint)
-        return self._task
-
     def _checkpoint(self) -> None:
         if self.superseded():
             raise Cancelled
 
     def _discovered(self) -> driver.Task:
         closest = Closest(self.root, over=self._settings.over)
-        folder = os.path.dirname(self.root) if self._is_file() else self.root
+        folder = os.path.dirname(self.root) if self._is_file else self.root
         config = closest.of(folder)
         request = Request(
             config._replace(jobs=1),
@@ -167,42 +169,23 @@ class ServerProject:
             fixes=False,
             closest=closest,
         )
-        if self._is_file():
+        if self._is_file:
             names = (shown(self.root),)
             return driver.Task(request, names, frozenset(names))
         # A project may have no Python file yet, or none that can be read.
         return driver.discover(request)._replace(failures=())
 
-    def _is_file(self) -> bool:
-        return self.root.endswith(SUFFIXES) and not os.path.isdir(self.root)
-
-    def _looked(self, task: driver.Task) -> driver.Task:
-        """Look at the disk: which files there are, and which of them have changed."""
-        self._outdated = False
-        self._state.refresh()
-        discovered = self._discovered()
-        if {*discovered.filenames, *discovered.context} != {*task.filenames, *task.context}:
-            task = self._task = discovered
-        return task
-
-    def _with_new(self, task: driver.Task, unsaved: Mapping[str, bytes]) -> driver.Task:
-        """Add the files to the task that are in the editor and not on the disk yet."""
-        names = frozenset((*task.filenames, *task.context))
-        new = sorted(
-            name
-            for path in unsaved
-            if (name := shown(path)) not in names and self._belongs(path, task.request)
-        )
-        return task._replace(filenames=(*task.filenames, *new))
-
     def _belongs(self, path: str, request: Request) -> bool:
-        """Return whether a check of the project would find the file, were it on the disk."""
         inside = path.startswith(os.path.join(self.root, ""))
         return inside and path.endswith(SUFFIXES) and not left_out(path, request.config_resolver())
+
+
+def _names(task: driver.Task) -> set[str]:
+    return {*task.filenames, *task.context}
 
 
 def is_configuration(path: str) -> bool:
     """Return whether the file decides what is analyzed, and how."""
     name = os.path.basename(path)
     names_release = REQUIREMENT_FILES.fullmatch(name) or README_FILES.fullmatch(name)
-    return name in (*CONFIGURATIONS, *IGNORES) or names_release is not None
+    return name in (*CONFIGURATIONS, ".gitignore") or names_release is not None
