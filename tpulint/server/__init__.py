@@ -7,7 +7,7 @@ project          one project's analysis
 hints            code lenses and inlay hints; each of the other features has its own module
 
 The event loop only takes in messages: each project waits for a pause in the typing, and one
-thread (the worker) does it. What an editor holds is laid over the disk as bytes by file name. A new
-keystroke ends an analysis that is under way: `Superseded` is raised at the next call that the
+thread (the worker) analyzes it. What an editor holds is laid over the disk as bytes by file name. A new
+keystroke ends an analysis that is under way: `Cancelled` is raised at the next call that the
 interpreter follows.
 """

@@ -83,30 +83,23 @@ class CloudStorage:
 
     def _asked(self, path: str) -> HTTPResponse:
         request = urllib.request.Request(f"{self.address}/storage/v1/{path}")
-        token = self._token() if self._is_google else None
-        if token:
-            request.add_header("Authorization", f"Bearer {token}")
-        for attempt in range(_ATTEMPTS):
-            try:
-                with _problems_of(self.address):
+        if self._is_google:
+            with self._lock:
+                self._credentials = self._credentials or _credentials()
+                token = self._credentials()
+            if token:
+                request.add_header("Authorization", f"Bearer {token}")
+        for left in range(_ATTEMPTS - 1, -1, -1):
+            with _problems_of(self.address):
+                try:
                     answer: HTTPResponse = urllib.request.urlopen(request, timeout=SECONDS)
                     return answer
-            except _BusyError:
-                if attempt + 1 == _ATTEMPTS:
-                    raise
+                except urllib.error.HTTPError as error:
+                    is_busy = error.code in (408, 429) or error.code >= 500
+                    if not is_busy or not left:
+                        raise
+                    error.close()
         raise AssertionError("an attempt returns or raises")
-
-    def _token(self) -> str | None:
-        """Return the user's access token, if there are credentials."""
-        with self._lock:
-            if self._credentials is None:
-                self._credentials = _credentials()
-            token: str | None = self._credentials()
-            return token
-
-
-class _BusyError(StorageProblem):
-    """The cloud asks to try again."""
 
 
 @contextlib.contextmanager
@@ -118,9 +111,7 @@ def _problems_of(address: str) -> Iterator[None]:
         with error:
             if error.code == 404:
                 raise NoSuchObjectError(f"There is no such object in {address} either") from None
-            busy = error.code in (408, 429) or error.code >= 500
-            kind = _BusyError if busy else StorageProblem
-            raise kind(403, f"{address} answers {error.code} {error.reason}") from None
+            raise StorageProblem(403, f"{address} answers {error.code} {error.reason}") from None
     except (OSError, HTTPException, ValueError) as error:
         reason = getattr(error, "reason", error)
         raise StorageProblem(403, f"{address} cannot be read: {reason}") from None
@@ -146,8 +137,9 @@ def _credentials() -> Any:
         return lambda: None
 
     def printed() -> str | None:
+        words = [command, "auth", "print-access-token"]
         done = subprocess.run(
-            [command, "auth", "print-access-token"],
+            words,
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
@@ -160,10 +152,8 @@ def _credentials() -> Any:
 
 
 def _stored(bucket: str, item: Mapping[str, Any]) -> StoredObject:
-    updated = str(item.get("updated", "1970-01-01T00:00:00Z")).replace("Z", "+00:00")
-    try:
+    updated, seconds = str(item.get("updated", "")).replace("Z", "+00:00"), 0.0
+    with contextlib.suppress(ValueError):  # none, or with digits that Python 3.10 does not read
         seconds = datetime.fromisoformat(updated).timestamp()
-    except ValueError:  # with digits that Python 3.10 does not read
-        seconds = 0.0
     size = int(item.get("size", 0))
     return StoredObject(bucket, str(item["name"]), "", size, int(seconds * 1e9))

@@ -12,6 +12,7 @@ import contextlib
 import errno
 import fcntl
 import io
+import itertools
 import os
 import re
 import secrets
@@ -20,7 +21,6 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from itertools import islice
 from operator import attrgetter
 from typing import Any, BinaryIO, NamedTuple
 from urllib.parse import quote, unquote
@@ -108,10 +108,9 @@ class ObjectStore:
         return os.path.isdir(self._bucket(bucket))
 
     def __iter__(self) -> Iterator[str]:
-        """Yield the names of the buckets."""
         with contextlib.suppress(FileNotFoundError):
-            names = sorted(os.listdir(self.folder))
-            yield from (name for name in names if BUCKET.fullmatch(name) and self.has_bucket(name))
+            names = filter(BUCKET.fullmatch, sorted(os.listdir(self.folder)))
+            yield from filter(self.has_bucket, names)
 
     def make_bucket(self, bucket: str) -> None:
         """Make an empty bucket."""
@@ -177,25 +176,24 @@ class ObjectStore:
         for entry in entries:
             if entry.is_symlink():
                 continue
-            is_folder = entry.is_dir()
+            is_folder, path = entry.is_dir(), entry.path
             if is_folder and entry.name.startswith(CONTINUED):
                 longer = text + entry.name.removeprefix(CONTINUED)
-                yield from self._walk(bucket, entry.path, start, deep=deep, text=longer)
+                yield from self._walk(bucket, path, start, deep=deep, text=longer)
                 continue
             part = part_of(entry.name, text, is_folder=is_folder)
             if part is None:
                 continue
+            name = start + part
             if not is_folder:
                 status = entry.stat()
-                yield StoredObject(
-                    bucket, start + part, entry.path, status.st_size, status.st_mtime_ns
-                )
+                yield StoredObject(bucket, name, path, status.st_size, status.st_mtime_ns)
                 continue
-            inside = self._walk(bucket, entry.path, f"{start}{part}/", deep=True)
+            inside = self._walk(bucket, path, f"{name}/", deep=True)
             if deep:
                 yield from inside
             elif next(inside, None) is not None:
-                yield StoredObject(bucket, f"{start}{part}/", "", 0, 0, is_folder=True)
+                yield StoredObject(bucket, f"{name}/", "", 0, 0, is_folder=True)
 
     def new_file(self) -> BinaryIO:
         """Open a new file for what will be an object; the caller closes it."""
@@ -257,13 +255,9 @@ class ObjectStore:
             path = self.path_of(bucket, name)
             for candidate in (stored.path, beside(path)):
                 _remove_if_there(candidate)
-            folder = os.path.dirname(path)
-            while folder != self._bucket(bucket):
-                try:
-                    os.rmdir(folder)
-                except OSError:
-                    break
-                folder = os.path.dirname(folder)
+            with contextlib.suppress(OSError):  # the first that holds more
+                while (path := os.path.dirname(path)) != self._bucket(bucket):
+                    os.rmdir(path)
 
     def join(self, sources: Sequence[StoredObject], bucket: str, name: str) -> StoredObject:
         """Let an object be what `sources` are, one after the other: a copy, if it is one."""
@@ -303,33 +297,27 @@ class ObjectStore:
 
     def _differing_in_case(self, path: str) -> str | None:
         """Return the file or folder that the disk takes for `path` or a folder above it."""
-        if not self._disk_ignores_case():
-            return None
         folder = self.folder
-        for part in os.path.relpath(path, folder).split(os.sep):
-            try:
+        parts = os.path.relpath(path, folder).split(os.sep) if self._disk_ignores_case() else []
+        with contextlib.suppress(OSError):
+            for part in parts:
                 entries = os.listdir(folder)
-            except OSError:
-                return None
-            if part not in entries:
-                alike = (entry for entry in entries if entry.casefold() == part.casefold())
-                return next((os.path.join(folder, entry) for entry in alike), None)
-            folder = os.path.join(folder, part)
+                if part not in entries:
+                    alike = (entry for entry in entries if entry.casefold() == part.casefold())
+                    return next((os.path.join(folder, entry) for entry in alike), None)
+                folder = os.path.join(folder, part)
         return None
 
     def _disk_ignores_case(self) -> bool:
         """Return whether the disk has one file for `a` and `A`, which the first entry shows."""
         if self._ignores_case is None:
-            try:
-                entries = set(os.listdir(self.folder))
-            except OSError:  # nothing was written yet
-                return False
-            for entry in sorted(entries):
-                other = entry.swapcase()
-                if other != entry:
-                    path = os.path.join(self.folder, other)
-                    self._ignores_case = other not in entries and os.path.lexists(path)
-                    break
+            entries: set[str] = set()
+            with contextlib.suppress(OSError):  # nothing was written yet
+                entries.update(os.listdir(self.folder))
+            others = (entry.swapcase() for entry in sorted(entries) if entry.swapcase() != entry)
+            if other := next(others, ""):
+                path = os.path.join(self.folder, other)
+                self._ignores_case = other not in entries and os.path.lexists(path)
         return bool(self._ignores_case)
 
     def _make_folders(self, bucket: str, path: str) -> None:
@@ -431,7 +419,11 @@ def first_sorted(items: Iterator[StoredObject], most: int, after: str) -> list[S
     One or two need no order: TensorFlow asks so whether there are any.
     """
     rest = (item for item in items if item.name > after)
-    return list(islice(rest, most)) if most <= 2 else sorted(rest, key=attrgetter("name"))[:most]
+    return (
+        list(itertools.islice(rest, most))
+        if most <= 2
+        else sorted(rest, key=attrgetter("name"))[:most]
+    )
 
 
 def _remove_if_there(path: str) -> None:

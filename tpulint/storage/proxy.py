@@ -123,7 +123,7 @@ class StorageConnection(BaseHTTPRequestHandler):
         lines += [f"{name}: {value}" for name, value in headers.items()]
         head = "\r\n".join([*lines, "", ""]).encode("latin-1")
         if file is None or self.command == "HEAD":
-            self.wfile.write(head + (b"" if self.command == "HEAD" else answer.body))
+            self.wfile.write(head if self.command == "HEAD" else head + answer.body)
             return
         file.seek(answer.start)
         self.wfile.write(head)
@@ -142,10 +142,10 @@ class StorageConnection(BaseHTTPRequestHandler):
             remote = self._connected(host, port)
         except (OSError, ValueError, HTTPException):
             self.send_error(502)
-            return
-        with remote:
-            self.wfile.write(ESTABLISHED)
-            _pass_on(self.connection, remote)
+        else:
+            with remote:
+                self.wfile.write(ESTABLISHED)
+                _pass_on(self.connection, remote)
 
     def _connected(self, host: str, port: int) -> socket.socket:
         environment = self.settings.environment
