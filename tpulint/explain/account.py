@@ -19,15 +19,7 @@ from tpulint.codes import codes_by_default
 from tpulint.config import ConfigError
 from tpulint.config.files import Closest
 from tpulint.disk import read_regular
-from tpulint.explain.events import (
-    Looks,
-    Recorded,
-    Recorder,
-    Resolution,
-    by_place,
-    events_in,
-    in_words,
-)
+from tpulint.explain import events
 from tpulint.explain.explanation import Explanation, FileNote, FunctionNote, LineNote
 from tpulint.explain.losses import Losses
 from tpulint.frontends import is_start, sign_in
@@ -88,9 +80,9 @@ class _Account:
         self.reasons = reasons
         self.losses = Losses()
         written = dotted_names(source.text, rows)
-        self.recorder = Recorder(self.path, rows, written, self.losses)
-        self.looks = Looks()
-        self.events: list[Recorded] = []
+        self.recorder = events.Recorder(self.path, rows, written, self.losses)
+        self.looks = events.Looks()
+        self.events: list[events.Recorded] = []
         self.read = False
         # Read the programs that reach the file, and run the rules on them.
         batch, graph = driver.programs_around(task, self.source.filename)
@@ -115,21 +107,21 @@ class _Account:
         if any(module.path == self.path for module in program.modules):
             self.read = True
             self.reasons.append(program_of(job, len(program.modules)))
-        here = events_in(program, self.path, self.rows if self.row is not None else None)
+        here = events.events_in(program, self.path, self.rows if self.row is not None else None)
         self.events += here
         results = driver.rule_results(program, batch)
         self.looks.run(program, results, here if self.row is not None else ())
 
     def written(self) -> Explanation:
-        resolution = Resolution(self.request, self.source)
+        resolution = events.Resolution(self.request, self.source)
         line = self._line(self.row, resolution) if self.row is not None else None
         file = self._file(resolution) if self.row is None and self.read else None
         reasons = tuple(dict.fromkeys(self.reasons))
         return Explanation(self.source.filename, self.read, reasons, file, line)
 
-    def _file(self, resolution: Resolution) -> FileNote:
+    def _file(self, resolution: events.Resolution) -> FileNote:
         computations, clusters, feeds = (
-            in_words(event for event in self.events if isinstance(event, kind))
+            events.in_words(event for event in self.events if isinstance(event, kind))
             for kind in (Computation, Cluster, Feed)
         )
         functions = []
@@ -141,7 +133,7 @@ class _Account:
         findings = resolution.in_file(self.looks.findings)
         return FileNote(computations, clusters, feeds, tuple(functions), findings)
 
-    def _line(self, row: int, resolution: Resolution) -> LineNote:
+    def _line(self, row: int, resolution: events.Resolution) -> LineNote:
         contexts = list(self.recorder.reached.values())
         return LineNote(
             row,
@@ -149,7 +141,7 @@ class _Account:
             has_place(self.source.text, row),
             tuple(contexts[:CONTEXTS]),
             max(len(contexts) - CONTEXTS, 0),
-            by_place([*in_words(self.events), *self.recorder.events()]),
+            events.by_place([*events.in_words(self.events), *self.recorder.events()]),
             resolution.at(self.rows, self.looks.findings, self.looks),
         )
 

@@ -17,26 +17,7 @@ from tpulint.absint.domain.values import UNKNOWN, Bound, Const, External, Opaque
 from tpulint.absint.interpreter import expressions
 from tpulint.absint.interpreter.frame import Frame
 from tpulint.frontends import frameworks_read, is_of_library
-from tpulint.syntax.nodes import (
-    Assign,
-    Attribute,
-    BinaryOperation,
-    CallNode,
-    Clause,
-    Compare,
-    Expression,
-    For,
-    FormattedString,
-    Name,
-    Not,
-    Return,
-    Slice,
-    Subscript,
-    UnaryOperation,
-    With,
-    first_place,
-    walk,
-)
+from tpulint.syntax import nodes
 
 # The kinds of reasons, as docs/recall.md counts them.
 OTHER_PACKAGE = "a function of another package"
@@ -75,7 +56,9 @@ class Losses:
     """
 
     on_device: set[LostValue] = field(default_factory=set)
-    _of_nodes: dict[int, tuple[Expression, Value, LostValue | None]] = field(default_factory=dict)
+    _of_nodes: dict[int, tuple[nodes.Expression, Value, LostValue | None]] = field(
+        default_factory=dict
+    )
     _of_names: dict[tuple[int, str], tuple[Env, LostValue]] = field(default_factory=dict)
     _of_attributes: dict[str, LostValue] = field(default_factory=dict)
     _of_results: dict[int, LostValue] = field(default_factory=dict)
@@ -95,53 +78,57 @@ class Losses:
         before, _, last = dotted.rpartition(".")
         return self._of_attributes.get(last) if before else self._bound(frame, last)
 
-    def _note(self, frame: Frame, node: Expression, value: Value) -> None:
+    def _note(self, frame: Frame, node: nodes.Expression, value: Value) -> None:
         loss = None
-        if (value is UNKNOWN or isinstance(value, Opaque)) and not isinstance(node, Slice):
+        if (value is UNKNOWN or isinstance(value, Opaque)) and not isinstance(node, nodes.Slice):
             loss = self._loss(frame, node, value)
             if frame.context.on_device and not frame.context.is_unrecorded:
                 self.on_device.add(loss)
         self._of_nodes[id(node)] = (node, value, loss)
         statement = frame.statement
-        if isinstance(statement, Return) and statement.value is node and frame.function:
+        if isinstance(statement, nodes.Return) and statement.value is node and frame.function:
             if loss is not None:
                 self._of_results[id(frame.function.code)] = loss
-        elif isinstance(statement, Assign) and statement.value is node:
+        elif isinstance(statement, nodes.Assign) and statement.value is node:
             if loss is not None:
                 self._bind(frame, statement.targets, loss)
-        elif isinstance(statement, For) and statement.iterated is node:
+        elif isinstance(statement, nodes.For) and statement.iterated is node:
             self._bind(frame, [statement.target], loss or self._element(frame, node))
-        elif isinstance(statement, With):
+        elif isinstance(statement, nodes.With):
             for item in statement.items:
                 if item.manager is node and item.target is not None:
                     self._bind(frame, [item.target], loss or self._element(frame, node))
 
-    def _bind(self, frame: Frame, targets: list[Expression], loss: LostValue) -> None:
-        for target in walk(*targets):
-            if isinstance(target, Name):
+    def _bind(self, frame: Frame, targets: list[nodes.Expression], loss: LostValue) -> None:
+        for target in nodes.walk(*targets):
+            if isinstance(target, nodes.Name):
                 self._of_names[id(frame.env), target.id] = (frame.env, loss)
-            elif isinstance(target, Attribute):
+            elif isinstance(target, nodes.Attribute):
                 self._of_attributes[target.name] = loss
 
-    def _loss(self, frame: Frame, node: Expression, value: Value) -> LostValue:
+    def _loss(self, frame: Frame, node: nodes.Expression, value: Value) -> LostValue:
         """Return where the value of an expression, which is not known, was lost."""
         lost = None
-        if isinstance(node, Name):
+        if isinstance(node, nodes.Name):
             lost = self._bound(frame, node.id)
-        elif isinstance(node, Attribute):
+        elif isinstance(node, nodes.Attribute):
             lost = self._known(node.base) or self._of_attributes.get(node.name)
         if lost is not None:
             return lost
         if isinstance(value, Opaque):
-            return self._of_opaque(value, frame.site(first_place(node)))
-        if isinstance(node, CallNode):
+            return self._of_opaque(value, frame.site(nodes.first_place(node)))
+        if isinstance(node, nodes.CallNode):
             return self._known(node.callee) or self._of_call(frame, node)
         # The parts of an expression come from the outside to the inside.
-        parts = (part for part in walk(node) if isinstance(part, Expression) and part is not node)
+        parts = (
+            part
+            for part in nodes.walk(node)
+            if isinstance(part, nodes.Expression) and part is not node
+        )
         losses = map(self._known, parts)
         return next(filter(None, losses), None) or self._came_up(frame, node)
 
-    def _known(self, node: Expression) -> LostValue | None:
+    def _known(self, node: nodes.Expression) -> LostValue | None:
         noted = self._of_nodes.get(id(node))
         return noted[2] if noted is not None else None
 
@@ -168,36 +155,38 @@ class Losses:
         text = f"`{root.path}` is a parameter, and no call that was read gives it"
         return LostValue(site, PARAMETER, text)
 
-    def _came_up(self, frame: Frame, node: Expression) -> LostValue:
+    def _came_up(self, frame: Frame, node: nodes.Expression) -> LostValue:
         """Return the loss of an expression all parts of which are known."""
         match node:
-            case Subscript():
+            case nodes.Subscript():
                 return self._new(frame, node, ITEM, f"an item of {self._words(node.base)}")
-            case Attribute():
+            case nodes.Attribute():
                 text = f"the attribute `{node.name}` of {self._words(node.base)}"
                 return self._new(frame, node, ATTRIBUTE, text)
-            case BinaryOperation(op, left, right):
+            case nodes.BinaryOperation(op, left, right):
                 text = f"`{op}` of {self._words(left)} and {self._words(right)}"
                 return self._new(frame, node, OPERATOR, text)
-            case Compare(left, comparisons):
+            case nodes.Compare(left, comparisons):
                 right = comparisons[0].right
                 text = f"`{comparisons[0].op}` of {self._words(left)} and {self._words(right)}"
                 return self._new(frame, node, OPERATOR, text)
-            case FormattedString():
+            case nodes.FormattedString():
                 return self._new(frame, node, TEXT, TEXT)
-            case Name(id=name):
+            case nodes.Name(id=name):
                 return self._of_name(frame, node, name)
-            case UnaryOperation() | Not():
+            case nodes.UnaryOperation() | nodes.Not():
                 return self._new(frame, node, OPERATOR, "an operator on one value")
             case _:
                 kind = type(node).__name__
                 return self._new(frame, node, OTHER, f"an expression of the kind {kind}")
 
-    def _of_name(self, frame: Frame, node: Name, name: str) -> LostValue:
+    def _of_name(self, frame: Frame, node: nodes.Name, name: str) -> LostValue:
         """Return the loss of a name that nothing is known to be bound to."""
-        clauses = (part for part in walk(frame.statement) if isinstance(part, Clause))
+        clauses = (part for part in nodes.walk(frame.statement) if isinstance(part, nodes.Clause))
         for clause in clauses:
-            if name in [part.id for part in walk(clause.target) if isinstance(part, Name)]:
+            if name in [
+                part.id for part in nodes.walk(clause.target) if isinstance(part, nodes.Name)
+            ]:
                 return self._known(clause.iterated) or self._element(frame, node, clause.iterated)
         code = frame.function.code if frame.function is not None else None
         if code is not None and name in [parameter.name for parameter in code.parameters.named]:
@@ -205,7 +194,7 @@ class Losses:
             return self._new(frame, node, PARAMETER, text)
         return self._new(frame, node, NAME, f"`{name}` is bound to a value not known")
 
-    def _of_call(self, frame: Frame, node: CallNode) -> LostValue:
+    def _of_call(self, frame: Frame, node: nodes.CallNode) -> LostValue:
         noted = self._of_nodes.get(id(node.callee))
         callee = noted[1] if noted is not None else UNKNOWN
         if isinstance(callee, Bound):
@@ -223,15 +212,17 @@ class Losses:
             kind = PYTHON
         else:
             kind = LIBRARY if is_of_library(path) else OTHER_PACKAGE
-        name = path or (node.callee.name if isinstance(node.callee, Attribute) else "a call")
+        name = path or (node.callee.name if isinstance(node.callee, nodes.Attribute) else "a call")
         return self._new(frame, node, kind, f"the result of `{name.removeprefix('builtins.')}`")
 
-    def _element(self, frame: Frame, node: Expression, of: Expression | None = None) -> LostValue:
+    def _element(
+        self, frame: Frame, node: nodes.Expression, of: nodes.Expression | None = None
+    ) -> LostValue:
         """Return the loss of an element of a value that is known itself."""
         text = f"what {self._words(of or node)} gives to a loop or a `with` block"
         return self._new(frame, node, ELEMENT, text)
 
-    def _words(self, node: Expression) -> str:
+    def _words(self, node: nodes.Expression) -> str:
         noted = self._of_nodes.get(id(node))
         match noted[1] if noted is not None else UNKNOWN:
             case Sequence():
@@ -249,5 +240,5 @@ class Losses:
             case other:
                 return f"a {type(other).__name__}".lower()
 
-    def _new(self, frame: Frame, node: Expression, kind: str, text: str) -> LostValue:
-        return LostValue(frame.site(first_place(node)), kind, text)
+    def _new(self, frame: Frame, node: nodes.Expression, kind: str, text: str) -> LostValue:
+        return LostValue(frame.site(nodes.first_place(node)), kind, text)

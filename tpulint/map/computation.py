@@ -16,16 +16,7 @@ from tpulint.absint.domain.structures import tensors
 from tpulint.absint.domain.values import Value, options
 from tpulint.diagnostics.traces import callee_name
 from tpulint.finding import DEVICE_LANE, HOST_LANE, Certainty, Span
-from tpulint.frontends.tensorflow.map_facts import (
-    EVALUATED,
-    MODES,
-    OTHER_STEPS,
-    SENT,
-    has_modes,
-    is_dataset,
-    maker_of,
-    operations_on_host,
-)
+from tpulint.frontends.tensorflow import map_facts
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.map.lanes import (
     EventBoxes,
@@ -60,16 +51,16 @@ def maps_of(
     The modes of which an input pipeline is seen, or all. What is the same in all is one map.
     """
     fed = {feed.kind for feed in _feeds(program, computation)}
-    run = MODES.keys() if computation.predicts else MODES.keys() - {"predict"}
-    modes = fed & MODES.keys() or run
+    run = map_facts.MODES.keys() if computation.predicts else map_facts.MODES.keys() - {"predict"}
+    modes = fed & map_facts.MODES.keys() or run
     parts = [part]
-    if has_modes(computation) and (
-        any(cluster.kind == EVALUATED for cluster in computation.clusters)
+    if map_facts.has_modes(computation) and (
+        any(cluster.kind == map_facts.EVALUATED for cluster in computation.clusters)
         or any(asked_modes(event.context) for event in timeline(computation))
     ):
         parts = [
             part.in_mode(name, values)
-            for name, values in MODES.items()
+            for name, values in map_facts.MODES.items()
             if name in modes and not values & computation.host_modes
         ]
     for part_in_mode in parts or [part]:
@@ -80,7 +71,7 @@ def _feeds(program: Program, computation: Computation) -> Sequence[Feed]:
     """Return the input pipelines of what builds the computation, or of its call itself."""
     owners = [computation.call.receiver, computation.call.result]
     owner_options = [option for owner in owners if owner is not None for option in options(owner)]
-    other = OTHER_STEPS.get(_plain(computation.callee))
+    other = map_facts.OTHER_STEPS.get(_plain(computation.callee))
     feeds: dict[object, Feed] = {}
     for feed in program.feeds:
         if feed.kind == other:
@@ -136,8 +127,8 @@ class _Drawing:
         cycles = cycles_of(self.program, self.computation, self.lanes, self.keys, accesses)
         red = {(wait.source, wait.target) for cycle in cycles for wait in cycle.waits}
         edges = tuple(self._edges(red))
-        article = "a " if has_modes(self.computation) else ""
-        maker = f"{article}{maker_of(self.computation)}"
+        article = "a " if map_facts.has_modes(self.computation) else ""
+        maker = f"{article}{map_facts.maker_of(self.computation)}"
         purpose = f" to {self.part.mode}" if self.part.mode else ""
         return model.ComputationMap(
             f"{_plain(self.computation.callee)}, compiled by {maker}{purpose}",
@@ -179,7 +170,7 @@ class _Drawing:
         results = list(tensors(computation.result)) if computation.result is not None else []
         if results:
             lines.append(f"gets {len(results)} result{'s' if len(results) > 1 else ''}")
-        title, span = maker_of(computation), computation.site.span
+        title, span = map_facts.maker_of(computation), computation.site.span
         shown = tuple(map(model.Line, lines))
         return model.MapNode("entry", HOST_LANE, model.ENTRY, title, span, shown)
 
@@ -240,7 +231,7 @@ def _unawaited(name: str, parts: set[Phase]) -> str:
 def _cluster_node(box: OpenBox) -> model.MapNode:
     if box.moved:
         call = box.moved[0]
-        operations = ", ".join(operations_on_host(call.path))
+        operations = ", ".join(map_facts.operations_on_host(call.path))
         lines = (model.Line(operations),) if operations else ()
         return box.node(call.last, _span(call.site), lines)
     cluster = box.opened[0]
@@ -278,7 +269,7 @@ def _step_names(data: Value) -> list[str]:
     """
     calls = max(ways(data), key=len, default=[])
     names = []
-    for step in [call for call in calls if is_dataset(call)] or calls:
+    for step in [call for call in calls if map_facts.is_dataset(call)] or calls:
         applied = [value for _, value in step.arguments if isinstance(value, ExternalObject)]
         names.append(applied[0].last if step.last == "apply" and applied else step.last)
     return names
@@ -352,7 +343,7 @@ def moved_calls(program: Program, computation: Computation) -> frozenset[int]:
     return frozenset(
         id(call)
         for call in computation.calls
-        if is_compiled(call.context) and operations_on_host(call.path)
+        if is_compiled(call.context) and map_facts.operations_on_host(call.path)
     )
 
 
@@ -385,7 +376,7 @@ def given_away(uses: Iterable[Use]) -> tuple[model.Crossing, ...]:
     """
     captured: dict[int, tuple[Tensor, str]] = {}
     for use in uses:
-        name = name_at(use.site, anything=use.taker == SENT)
+        name = name_at(use.site, anything=use.taker == map_facts.SENT)
         capture = captured.get(id(use.tensor))
         if capture is None or not capture[1]:
             captured[id(use.tensor)] = (use.tensor, name)

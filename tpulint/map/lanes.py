@@ -12,17 +12,11 @@ from tpulint.absint.domain.objects import function_of
 from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.structures import tensors
 from tpulint.finding import DEVICE_LANE, HOST_LANE, Location, Span
-from tpulint.frontends.tensorflow.map_facts import (
-    EVALUATED,
-    HOST_FUNCTIONS,
-    MODES,
-    may_build,
-    operations_on_host,
-)
+from tpulint.frontends.tensorflow import map_facts
 from tpulint.map.pictures.model import CALL, CLUSTER, OUTFED, SEGMENT, Line, MapNode, MapRegion
 from tpulint.queries.happens_before import scopes_of
 
-ALL_MODES = frozenset().union(*MODES.values())
+ALL_MODES = frozenset().union(*map_facts.MODES.values())
 
 # A part of a program: a file, or one function of it with all that it leads to.
 
@@ -93,7 +87,7 @@ class Part:
 
         A cluster that evaluates runs only for that, whatever the computation returns.
         """
-        if cluster.kind == EVALUATED and self.mode not in (None, "evaluate"):
+        if cluster.kind == map_facts.EVALUATED and self.mode not in (None, "evaluate"):
             return False
         if self.has(cluster.context, cluster.site):
             return True
@@ -289,7 +283,9 @@ def segment_node(box: OpenBox, number: int) -> MapNode | None:
 
 def builds(call: ApiCall) -> bool:
     """Return whether the call builds an operation, and not a layer, a scope or a line of log."""
-    return may_build(call) and (own_number(call) is not None or bool(operations_on_host(call.path)))
+    return map_facts.may_build(call) and (
+        own_number(call) is not None or bool(map_facts.operations_on_host(call.path))
+    )
 
 
 # The control flow around an event, as regions of a picture.
@@ -382,7 +378,7 @@ class EventBoxes:
     def _open(self, cluster: Cluster) -> None:
         around = self._regions.around(cluster.context)
         is_outer = cluster.parent is None
-        kind = OUTFED if cluster.kind in HOST_FUNCTIONS else CLUSTER
+        kind = OUTFED if cluster.kind in map_facts.HOST_FUNCTIONS else CLUSTER
         identity = cluster.kind, cluster.site, repr(cluster.callee), around, is_outer
         box = self._host(kind, around, identity)
         box.opened.append(cluster)

@@ -21,15 +21,7 @@ from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.structures import tensors
 from tpulint.absint.domain.values import Const, Value
 from tpulint.finding import DEVICE_LANE, HOST_LANE
-from tpulint.frontends.tensorflow.map_facts import (
-    TAKEN,
-    has_own_weights,
-    is_update,
-    is_update_name,
-    is_whole_step,
-    may_have_weights,
-    steps,
-)
+from tpulint.frontends.tensorflow import map_facts
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.map.lanes import EventBoxes, Part
 from tpulint.map.pictures import model
@@ -97,15 +89,19 @@ def _touches(program: Program, computation: Computation, lanes: EventBoxes) -> I
         if access.mode in SHOWN
         else access
         for access in computation.accesses
-        if (access.mode in TOUCHES and access.how not in TAKEN) or access.mode in SHOWN
+        if (access.mode in TOUCHES and access.how not in map_facts.TAKEN) or access.mode in SHOWN
         if creations.is_there(access.variable)
     ]
     touches += _reads_of_layer_functions(computation, lanes)
-    updates = [call for call in computation.calls if is_update(call)]
+    updates = [call for call in computation.calls if map_facts.is_update(call)]
     updated = {call.site for call in updates}
     for access in touches:
         # An optimizer is given a variable in order to write it.
-        is_given = access.site in updated and access.mode == "read" and is_update_name(access.how)
+        is_given = (
+            access.site in updated
+            and access.mode == "read"
+            and map_facts.is_update_name(access.how)
+        )
         if is_given and creations.is_trained(access.variable):
             yield _written(access, access, lanes)
         else:
@@ -135,7 +131,7 @@ def _in_box_of(event: Access | ApiCall, access: Access, lanes: EventBoxes) -> Ac
 def _reads_of_layer_functions(computation: Computation, lanes: EventBoxes) -> Iterator[Access]:
     """Yield a read of the weights that each call of a function makes with weights of its own."""
     for call in computation.calls:
-        if has_own_weights(call):
+        if map_facts.has_own_weights(call):
             weights = Variable(f"{call.last}.weights", "weights", call.site, call.context)
             operation = next((tensor.operation for tensor in tensors(call.result)), None)
             read = Access(weights, "read", call.last, call.site, call.context, operation)
@@ -158,7 +154,7 @@ def _read_before(update: ApiCall, touches: Iterable[Access]) -> Iterator[Access]
     before = _ancestors(update.result)
     yielded: set[int] = set()
     for access in touches:
-        is_before = is_whole_step(update) or id(access.operation) in before
+        is_before = map_facts.is_whole_step(update) or id(access.operation) in before
         if is_before and access.context.cluster is None and id(access.variable) not in yielded:
             yielded.add(id(access.variable))
             yield access
@@ -190,7 +186,7 @@ class _Creations:
     def is_there(self, variable: Variable) -> bool:
         """Return whether there is such a variable: not all objects have weights."""
         call = self._of(variable)
-        return variable.sort != "weights" or call is None or may_have_weights(call)
+        return variable.sort != "weights" or call is None or map_facts.may_have_weights(call)
 
     def before_outputs(self, variable: Variable) -> set[object]:
         """Return the sites and the operations of what makes a functional model's outputs.
@@ -202,7 +198,7 @@ class _Creations:
         outputs = call.argument("outputs", 1) if call is not None else None
         if outputs is None or variable.name != "Model.weights":
             return set()
-        before: set[object] = {step.site for step in steps(outputs.value)}
+        before: set[object] = {step.site for step in map_facts.steps(outputs.value)}
         return before | _ancestors(outputs.value)
 
     def _of(self, variable: Variable) -> ApiCall | None:
@@ -242,7 +238,7 @@ def _without_layers_of_models(rows: Sequence[Row], lanes: EventBoxes) -> list[Ro
         accesses.extend(
             _moved(access, of_model, access.mode, lanes)
             for access in touched
-            if access.mode != "read" and not is_update_name(access.how)
+            if access.mode != "read" and not map_facts.is_update_name(access.how)
         )
     return remaining
 
