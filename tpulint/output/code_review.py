@@ -113,27 +113,22 @@ def render_junit(findings: Sequence[Finding], context: RenderContext) -> str:
             root, "testsuite", name=shown(filename), tests=number, failures=number, errors="0"
         )
         for finding in in_file:
-            add_case(suite, finding, context)
+            start = finding.span.start
+            case = ElementTree.SubElement(
+                suite,
+                "testcase",
+                name=f"{finding.code} {CODES[finding.code].name}",
+                classname=shown(filename),
+                file=shown(filename),
+                line=str(context.file_row(filename, start.row)),
+            )
+            if not context.is_notebook(filename):
+                case.set("column", str(start.column))
+            kind, message = finding.certainty.value, shown(finding.message)
+            failure = ElementTree.SubElement(case, "failure", type=kind, message=message)
+            lines = [f"{context.short(finding.span)}: {finding.code} {finding.message}"]
+            for step in finding.trace:
+                lines.append(f"  {step.lane}: {context.short(step.span)}: {step.message}")
+            failure.text = "\n".join(map(shown, lines))
     ElementTree.indent(root)
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{ElementTree.tostring(root, "unicode")}\n'
-
-
-def add_case(suite: ElementTree.Element, finding: Finding, context: RenderContext) -> None:
-    start = finding.span.start
-    case = ElementTree.SubElement(
-        suite,
-        "testcase",
-        name=f"{finding.code} {CODES[finding.code].name}",
-        classname=shown(finding.span.filename),
-        file=shown(finding.span.filename),
-        line=str(context.file_row(finding.span.filename, start.row)),
-    )
-    if not context.is_notebook(finding.span.filename):
-        case.set("column", str(start.column))
-    failure = ElementTree.SubElement(
-        case, "failure", type=finding.certainty.value, message=shown(finding.message)
-    )
-    lines = [f"{context.short(finding.span)}: {finding.code} {finding.message}"]
-    for step in finding.trace:
-        lines.append(f"  {step.lane}: {context.short(step.span)}: {step.message}")
-    failure.text = "\n".join(shown(line) for line in lines)

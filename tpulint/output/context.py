@@ -70,10 +70,9 @@ class RenderContext(NamedTuple):
 
     def place(self, filename: str, location: Location) -> tuple[int | None, Location]:
         """Return a notebook's cell and the place in it; (None, the place itself) elsewhere."""
-        source = self.sources.get(filename)
-        if source is None:
+        if filename not in self.sources:
             return None, location
-        cell, row = source.place(location.row)
+        cell, row = self.sources[filename].place(location.row)
         return cell, Location(row, location.column)
 
     def end(self, span: Span) -> Location:
@@ -82,14 +81,13 @@ class RenderContext(NamedTuple):
         return Location(span.end.row - span.start.row + start.row, span.end.column)
 
     def is_notebook(self, filename: str) -> bool:
-        source = self.sources.get(filename)
-        return source is not None and bool(source.cells)
+        return filename in self.sources and bool(self.sources[filename].cells)
 
     def file_row(self, filename: str, row: int) -> int:
         """Return the row in the file as it lies on disk; of a notebook, the row of its JSON."""
-        source = self.sources.get(filename)
-        if source is None or not source.cells:
+        if not self.is_notebook(filename):
             return row
+        source = self.sources[filename]
         return rows_on_disk(source).get(source.place(row), 1)
 
     def absolute(self, filename: str) -> str:
@@ -103,13 +101,10 @@ class RenderContext(NamedTuple):
 
     def noqa_row(self, finding: Finding) -> int:
         """Return the row (of the cell) where a trailing suppression comment has its place."""
-        source = self.sources.get(finding.span.filename)
-        row = finding.span.start.row
-        if source is None:
-            return row
         from tpulint.diagnostics.suppress import comment_row
 
-        return source.place(comment_row(source, row))[1]
+        source, row = self.sources.get(finding.span.filename), finding.span.start.row
+        return row if source is None else source.place(comment_row(source, row))[1]
 
 
 @functools.lru_cache(maxsize=64)

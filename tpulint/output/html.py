@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from html import escape
 
-from tpulint.codes import CODES, Code
+from tpulint.codes import CODES
 from tpulint.disk import package_text
 from tpulint.finding import DEVICE_LANE, HOST_LANE, Finding, Span, Step
 from tpulint.map.pictures import model
@@ -41,17 +41,13 @@ def page(title: str, body: str, style: str) -> str:
     )
 
 
-def linked(code: Code) -> str:
-    """Return the code, as a link to its page where that is on the web."""
-    return f'<a href="{escape(code.url)}">{code.code}</a>' if code.url else code.code
-
-
 def article(finding: Finding, context: RenderContext, key: str) -> str:
     """Return a finding; `key` makes the names in its picture unique in the page."""
     code = CODES[finding.code]
+    link = f'<a href="{escape(code.url)}">{code.code}</a>' if code.url else code.code
     parts = [
         f'<article class="{finding.certainty.value}">\n'
-        f"<h2>{linked(code)} {escape(code.name)}</h2>\n"
+        f"<h2>{link} {escape(code.name)}</h2>\n"
         f"<p>{prose(one_line(finding.message))} ({finding.certainty.value})</p>\n"
         f"<code>{escape(context.short(finding.span))}</code>\n"
     ]
@@ -120,15 +116,16 @@ def map_of_finding(finding: Finding) -> model.ComputationMap | None:
     held = next((step for step in device if step.holds), None)
     if held is None or not device[-1].waits_for or not host or host[-1].waits_for != held.holds:
         return None
-    call, wants, name = device[-1], host[-1], held.holds
+    call, wants = device[-1], host[-1]
+    builds, runs = (
+        tuple(model.Line(step.message.replace("`", ""), step.span) for step in steps)
+        for steps in (device[:-1], host)
+    )
+    calls, waited = call.message.replace("`", ""), call.waits_for.replace("`", "")
     nodes = (
-        model.MapNode(
-            DEVICE, DEVICE_LANE, model.SEGMENT, "device program", None, _lines(device[:-1])
-        ),
-        model.MapNode(CALLS, DEVICE_LANE, model.CALL, _plain(call.message), call.span),
-        model.MapNode(
-            HOST, HOST_LANE, model.CLUSTER, _plain(call.waits_for), host[0].span, _lines(host)
-        ),
+        model.MapNode(DEVICE, DEVICE_LANE, model.SEGMENT, "device program", None, builds),
+        model.MapNode(CALLS, DEVICE_LANE, model.CALL, calls, call.span),
+        model.MapNode(HOST, HOST_LANE, model.CLUSTER, waited, host[0].span, runs),
     )
     edges = (
         model.MapEdge(DEVICE, CALLS, model.THEN),
@@ -139,24 +136,17 @@ def map_of_finding(finding: Finding) -> model.ComputationMap | None:
         model.MapTouch(DEVICE, DEVICE_LANE, "held", "the device program", held.span),
         model.MapTouch(HOST, HOST_LANE, "wanted", "the host", wants.span),
     )
-    waits = (
-        model.MapWait(VARIABLE, CALLS, DEVICE_LANE, _plain(held.message), held.span),
-        model.MapWait(CALLS, HOST, DEVICE_LANE, _plain(call.message), call.span),
-        model.MapWait(HOST, VARIABLE, HOST_LANE, _plain(wants.message), wants.span),
+    waits = tuple(
+        model.MapWait(source, target, step.lane, step.message.replace("`", ""), step.span)
+        for source, target, step in (
+            (VARIABLE, CALLS, held),
+            (CALLS, HOST, call),
+            (HOST, VARIABLE, wants),
+        )
     )
+    variable = model.MapVariable(VARIABLE, held.holds, "variable", None, touches)
+    cycle = model.Cycle(VARIABLE, finding.certainty, waits)
+    title = "The deadlock"
     return model.ComputationMap(
-        "The deadlock",
-        finding.span,
-        nodes=nodes,
-        edges=edges,
-        variables=(model.MapVariable(VARIABLE, name, "variable", None, touches),),
-        cycles=(model.Cycle(VARIABLE, finding.certainty, waits),),
+        title, finding.span, nodes=nodes, edges=edges, variables=(variable,), cycles=(cycle,)
     )
-
-
-def _lines(steps: Sequence[Step]) -> tuple[model.Line, ...]:
-    return tuple(model.Line(_plain(step.message), step.span) for step in steps)
-
-
-def _plain(text: str) -> str:
-    return text.replace("`", "")

@@ -79,11 +79,9 @@ def item(row: Code) -> dict[str, object]:
 
 def with_fixes(row: Code, page: str) -> str:
     """Return the page, ending with the fixes that there are."""
-    if not row.fixes:
-        return page
     kinds = {"safe": "`--fix`", "unsafe": "`--fix --unsafe-fixes`"}
     options = " or ".join(kinds[kind.value] for kind in row.fixes)
-    return f"{page}\n\nSome findings have a fix: {options} applies it."
+    return f"{page}\n\nSome findings have a fix: {options} applies it." if options else page
 
 
 def plain(page: str) -> str:

@@ -119,10 +119,8 @@ def thread_flows(trace: Sequence[Step], context: RenderContext) -> list[dict[str
     for order, step in enumerate(trace, 1):
         place = {**location(step.span, context), "message": {"text": step.message}}
         lanes.setdefault(step.lane, []).append({"location": place, "executionOrder": order})
-    return [
-        {"id": lane, "message": {"text": lane}, "locations": places}
-        for lane, places in lanes.items()
-    ]
+    flows = lanes.items()
+    return [{"id": lane, "message": {"text": lane}, "locations": places} for lane, places in flows]
 
 
 def location(span: Span, context: RenderContext) -> dict[str, object]:

@@ -154,21 +154,21 @@ def shows_links(stream: TextIO) -> bool:
     environment = os.environ
     if environment.get("FORCE_HYPERLINK"):
         return environment["FORCE_HYPERLINK"] != "0"
-    if not stream.isatty() or environment.get("CI"):
-        return False
     vte = environment.get("VTE_VERSION", "")
     return (
-        any(name in environment for name in _LINKING)
-        or environment.get("TERM_PROGRAM") in _PROGRAMS
-        or environment.get("TERM", "").startswith(_TERMS)
-        or (vte.isdecimal() and int(vte) >= 5000)
+        stream.isatty()
+        and not environment.get("CI")
+        and (
+            any(name in environment for name in _LINKING)
+            or environment.get("TERM_PROGRAM") in _PROGRAMS
+            or environment.get("TERM", "").startswith(_TERMS)
+            or (vte.isdecimal() and int(vte) >= 5000)
+        )
     )
 
 
 def wanted(stream: TextIO) -> bool:
     """Colour on a terminal only; NO_COLOR turns it off, FORCE_COLOR on (no-color.org)."""
-    if os.environ.get("NO_COLOR"):
-        return False
-    if os.environ.get("FORCE_COLOR"):
-        return True
+    if os.environ.get("NO_COLOR") or os.environ.get("FORCE_COLOR"):
+        return not os.environ.get("NO_COLOR")
     return stream.isatty() and os.environ.get("TERM") != "dumb"
