@@ -106,7 +106,10 @@ class _Account:
     def _look_at(self, program: Program, job: Job, batch: Batch) -> None:
         if any(module.path == self.path for module in program.modules):
             self.read = True
-            self.reasons.append(program_of(job, len(program.modules)))
+            roots = ", ".join(job.seeds[:ROOTS]) + (", ..." if len(job.seeds) > ROOTS else "")
+            modules = len(program.modules)
+            number = f"{modules} module{'s' if modules != 1 else ''} read"
+            self.reasons.append(f"read in the program of {roots} ({number})")
         here = events.events_in(program, self.path, self.rows if self.row is not None else None)
         self.events += here
         results = driver.rule_results(program, batch)
@@ -126,10 +129,8 @@ class _Account:
         )
         functions = []
         for row, name in function_rows(self.source.text):
-            function = self.recorder.functions.get(row)
-            lanes = tuple(sorted(function.lanes)) if function is not None else ()
-            left_out = tuple(sorted(function.left_out)) if function is not None else ()
-            functions.append(FunctionNote(name, row, lanes, left_out))
+            lanes, left_out = self.recorder.lanes[row], self.recorder.left_out[row]
+            functions.append(FunctionNote(name, row, tuple(sorted(lanes)), tuple(sorted(left_out))))
         findings = resolution.in_file(self.looks.findings)
         return FileNote(computations, clusters, feeds, tuple(functions), findings)
 
@@ -254,12 +255,6 @@ def prefilter(data: bytes, wrappers: Sequence[str]) -> str:
         return "prefilter: it names nothing of the TPU API, so only an import leads to it"
     sign = sign_in(data)
     return f"prefilter: it names the TPU API{f' ({sign})' if sign else ''}"
-
-
-def program_of(job: Job, modules: int) -> str:
-    """Return which program it is that reads the file."""
-    roots = ", ".join(job.seeds[:ROOTS]) + (", ..." if len(job.seeds) > ROOTS else "")
-    return f"read in the program of {roots} ({modules} module{'s' if modules != 1 else ''} read)"
 
 
 def not_reached(path: str, jobs: Sequence[Job], passed: set[str]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import fields
 from functools import cached_property
 
 from tpulint.absint.domain.events import (
@@ -51,17 +51,12 @@ from tpulint.syntax.nodes import Statement, place_of
 LONGEST = 100  # characters of a value
 
 
-@dataclass
-class Record:
-    """A function of the file: the lanes that it is called in, and why calls of it were left out."""
-
-    function: Function
-    lanes: set[str] = field(default_factory=set)
-    left_out: set[str] = field(default_factory=set)
-
-
 class Recorder:
-    """An observer of the file at `path`, and of the statement in `rows`, where `names` are."""
+    """An observer of the file at `path`, and of the statement in `rows`, where `names` are.
+
+    By the rows of the functions of the file, lanes are those that they are called in, and left_out
+    says why calls of them were.
+    """
 
     def __init__(self, path: str, rows: range, names: Sequence[str], losses: Losses) -> None:
         self.losses = losses
@@ -69,7 +64,8 @@ class Recorder:
         self.path = path
         self.rows = rows
         self.names = names
-        self.functions: dict[int, Record] = {}  # by row
+        self.lanes: defaultdict[int, set[str]] = defaultdict(set)
+        self.left_out: defaultdict[int, set[str]] = defaultdict(set)
         self.reached: dict[tuple[object, ...], Reached] = {}
         self.calls: dict[tuple[PlaceNote, str, str], int] = {}  # of functions of the project
         self.skipped_calls: set[str] = set()  # names of the file that were called, and it not read
@@ -84,11 +80,10 @@ class Recorder:
         if function.module.path != self.path:
             return
         row = _row(Site(function.module, function.code.place))
-        record = self.functions.setdefault(row, Record(function))
         if followed:
-            record.lanes.add(frame.context.lane)
+            self.lanes[row].add(frame.context.lane)
         else:
-            record.left_out.update(frame.session.reasons(function))
+            self.left_out[row].update(frame.session.reasons(function))
 
     def read(self, frame: Frame, statement: Statement, context: Context) -> None:
         if frame.module.path != self.path or not self.rows:
@@ -132,7 +127,7 @@ class Recorder:
             tuple(map(repr, context.inner_scopes)),
             tuple(CallNote(place_at(step.site), step.name) for step in context.call_chain),
             tuple(
-                Named(name, _cut(repr(value)), str(self.losses.of(frame, name, value) or ""))
+                Named(name, _words(value), str(self.losses.of(frame, name, value) or ""))
                 for name, value in values
                 if value is not None
             ),
@@ -149,38 +144,30 @@ def _row(site: Site) -> int:
     return site.span.start.row
 
 
-def _cut(text: str) -> str:
+def _words(value: Value) -> str:
+    text = repr(value)
     return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
 
 
 def _value(frame: Frame, dotted: str) -> Value | None:
     """Return the value of a dotted name as far as it is known; nothing is read for it."""
     first, *rest = dotted.split(".")
-    value = _name(frame, first)
-    for name in rest:
-        value = _attribute(value, name)
-    return value
-
-
-def _name(frame: Frame, name: str) -> Value | None:
     env = frame.env
-    while name not in env.names:
-        if env.outer is None:
-            return frame.session.module_env(frame.module).names.get(name)
+    while first not in env.names and env.outer is not None:
         env = env.outer
-    return env.names[name]
-
-
-def _attribute(value: Value | None, name: str) -> Value | None:
-    match value:
-        case Instance():
-            return value.attributes.get(name, value.cls.names.get(name))
-        case ExternalObject():
-            return value.attributes.get(name)
-        case Opaque():
-            return value.children.get(name)
-        case _:
-            return None
+    env = env if first in env.names else frame.session.module_env(frame.module)
+    value = env.names.get(first)
+    for name in rest:
+        match value:
+            case Instance():
+                value = value.attributes.get(name, value.cls.names.get(name))
+            case ExternalObject():
+                value = value.attributes.get(name)
+            case Opaque():
+                value = value.children.get(name)
+            case _:
+                return None
+    return value
 
 
 # The events of a program at some rows of a file, in words.

@@ -33,7 +33,7 @@ from tpulint.ordering import Phase, Truth
 from tpulint.queries.device_code import is_compiled, is_softly_placed
 from tpulint.queries.happens_before import order_of
 from tpulint.queries.input_pipelines import data_of, ways
-from tpulint.queries.variable_conflicts import Conflict, conflicts, is_on_device
+from tpulint.queries.variable_conflicts import conflicts, is_on_device
 
 # The map of one computation.
 
@@ -59,7 +59,7 @@ def maps_of(
         or any(asked_modes(event.context) for event in timeline(computation))
     ):
         parts = [
-            part.in_mode(name, values)
+            Part(part.path, part.meant, name)
             for name, values in map_facts.MODES.items()
             if name in modes and not values & computation.host_modes
         ]
@@ -185,9 +185,11 @@ class _Drawing:
             text = "goes through the outfeed; nothing waits"
         else:
             order = order_of(self.program, self.computation)
-            waits = order.waits_for(cluster)
             parts = {placement.when for placement in order.placements(cluster)}
-            text = words.get(waits) or _unawaited(name, parts)
+            text = f"nothing waits for {name}" if parts == {Phase.AFTER} else f"sends to {name}"
+            if parts == {Phase.BEFORE}:
+                text = f"{name} runs before the device program"
+            text = words.get(order.waits_for(cluster), text)
         span = _span(cluster.site)
         return box.node(f"{cluster.kind}({name})", span, (model.Line(text, span),))
 
@@ -220,12 +222,6 @@ class _Drawing:
             if back or waits is not Truth.NO:
                 label = "" if back else "when it has ended"
                 yield model.MapEdge(box.key, call, model.RETURNS, back, label)
-
-
-def _unawaited(name: str, parts: set[Phase]) -> str:
-    if parts == {Phase.BEFORE}:
-        return f"{name} runs before the device program"
-    return f"nothing waits for {name}" if parts == {Phase.AFTER} else f"sends to {name}"
 
 
 def _cluster_node(box: OpenBox) -> model.MapNode:
@@ -296,11 +292,7 @@ def cycles_of(
     """Return the cycles among the nodes that are shown, one for each cluster and variable."""
     cycles: dict[tuple[str, str], model.Cycle] = {}
     for conflict in conflicts(program):
-        if (
-            conflict.computation is not computation
-            or not conflict.waits
-            or is_on_device(conflict.variable)
-        ):
+        if conflict.computation is not computation or not conflict.waits:
             continue
         outer = conflict.cluster
         while outer.parent is not None:
@@ -309,28 +301,22 @@ def cycles_of(
         variable = variables.get(id(conflict.variable))
         if cluster is None or variable is None or cluster not in shown:
             continue
-        cycle = cycles.get((cluster, variable))
-        if cycle is None or cycle.certainty is Certainty.POSSIBLE:
-            cycles[cluster, variable] = _cycle(conflict, lanes.call_of(cluster), cluster, variable)
-    return tuple(cycles.values())
-
-
-def _cycle(conflict: Conflict, call: str, cluster: str, variable: str) -> model.Cycle:
-    name = conflict.variable.name
-    host = _plain(conflict.cluster.callee)
-    verb = "writes" if conflict.device.mode == "write" else "reads"
-    wait = f"waits for the result of {host}"
-    held = f"{verb} {name}, and holds it until the program ends"
-    waits = f"waits for {name}, which the device program holds"
-    return model.Cycle(
-        variable,
-        conflict.certainty,
-        (
+        before = cycles.get((cluster, variable))
+        is_sure = before is not None and before.certainty is not Certainty.POSSIBLE
+        if is_sure or is_on_device(conflict.variable):
+            continue
+        call, name = lanes.call_of(cluster), conflict.variable.name
+        verb = "writes" if conflict.device.mode == "write" else "reads"
+        held = f"{verb} {name}, and holds it until the program ends"
+        wait = f"waits for the result of {_plain(conflict.cluster.callee)}"
+        wants = f"waits for {name}, which the device program holds"
+        legs = (
             model.MapWait(variable, call, DEVICE_LANE, held, conflict.device.site.span),
             model.MapWait(call, cluster, DEVICE_LANE, wait, conflict.cluster.site.span),
-            model.MapWait(cluster, variable, HOST_LANE, waits, conflict.host.site.span),
-        ),
-    )
+            model.MapWait(cluster, variable, HOST_LANE, wants, conflict.host.site.span),
+        )
+        cycles[cluster, variable] = model.Cycle(variable, conflict.certainty, legs)
+    return tuple(cycles.values())
 
 
 # Operations without a TPU kernel that soft placement moves to the host, as host clusters.

@@ -53,23 +53,19 @@ class Part:
     mode: the one mode of which the part is, where a computation has several; None for all.
     """
 
-    def __init__(self, path: str, meant: Iterable[Definition] = ()) -> None:
+    def __init__(
+        self, path: str, meant: Iterable[Definition] = (), mode: str | None = None
+    ) -> None:
         self.path = path
         self.meant = tuple(meant)
-        self.mode: str | None = None
-        self._values: frozenset[str] = frozenset()
+        self.mode = mode
         self._names = frozenset(definition.name.rpartition(".")[2] for definition in self.meant)
-
-    def in_mode(self, name: str, values: frozenset[str]) -> Part:
-        """Return what runs of the part where the mode has one of the values."""
-        part = Part(self.path, self.meant)
-        part.mode, part._values = name, values
-        return part
 
     def runs(self, context: Context) -> bool:
         """Return whether what happens there happens in the mode of the part."""
         return self.mode is None or all(
-            (value in self._values) == branch for value, branch in asked_modes(context)
+            (value in map_facts.MODES[self.mode]) == branch
+            for value, branch in asked_modes(context)
         )
 
     def has(self, context: Context, site: Site | None) -> bool:

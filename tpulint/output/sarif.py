@@ -11,17 +11,8 @@ from collections.abc import Sequence
 
 from tpulint import __version__
 from tpulint.codes import CODES, HOME, Code
-from tpulint.finding import (
-    Applicability,
-    Finding,
-    Fix,
-    Location,
-    Severity,
-    Span,
-    Step,
-    UnfollowedCall,
-)
-from tpulint.output.context import RenderContext, Unchecked
+from tpulint.finding import Applicability, Finding, Fix, Location, Severity, Span, Step
+from tpulint.output.context import RenderContext
 
 SCHEMA = (
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -47,8 +38,18 @@ def render_sarif(findings: Sequence[Finding], context: RenderContext) -> str:
     }
     if context.unfollowed or context.unchecked:
         # The exit status of a run in which something was not checked is 2.
-        notes = [unchecked_item(part, context) for part in context.unchecked]
-        notes += [notification(call, context) for call in context.unfollowed]
+        notes = []
+        for part in context.unchecked:
+            note: dict[str, object] = {"level": "error", "message": {"text": part.reason}}
+            if part.path:
+                place = {"artifactLocation": artifact(part.path, context)}
+                note["locations"] = [{"physicalLocation": place}]
+            notes.append(note)
+        for call in context.unfollowed:
+            start = Location(call.row, call.column)
+            places = [location(Span(call.filename, start, start), context)]
+            message = {"text": call.message}
+            notes.append({"level": "note", "message": message, "locations": places})
         success = not context.unchecked
         run["invocations"] = [{"executionSuccessful": success, "toolExecutionNotifications": notes}]
     if coverage := context.coverage:
@@ -63,20 +64,6 @@ def render_sarif(findings: Sequence[Finding], context: RenderContext) -> str:
         run["properties"] = {"coverage": item}
     log = {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
     return json.dumps(log, indent=2, ensure_ascii=False) + "\n"
-
-
-def unchecked_item(part: Unchecked, context: RenderContext) -> dict[str, object]:
-    item: dict[str, object] = {"level": "error", "message": {"text": part.reason}}
-    if part.path:
-        place = {"physicalLocation": {"artifactLocation": artifact(part.path, context)}}
-        item["locations"] = [place]
-    return item
-
-
-def notification(call: UnfollowedCall, context: RenderContext) -> dict[str, object]:
-    start = Location(call.row, call.column)
-    place = location(Span(call.filename, start, start), context)
-    return {"level": "note", "message": {"text": call.message}, "locations": [place]}
 
 
 def rule(code: Code) -> dict[str, object]:

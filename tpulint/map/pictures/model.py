@@ -7,6 +7,7 @@ it to the host. Keys of nodes, regions and variables are unique in a computation
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -164,12 +165,6 @@ class ProgramMap:
     left_out: tuple[str, ...] = ()
 
 
-def in_words(crossing: Crossing) -> str:
-    """Return `loss float32 (8, 128) 4.0 KiB`, as far as it is known."""
-    size = "" if crossing.bytes is None else size_in_words(crossing.bytes)
-    return " ".join(filter(None, [crossing.name, crossing.tensor, size]))
-
-
 def size_in_words(number: int) -> str:
     """Return `12 B`, `4.0 KiB`, `1.5 MiB`."""
     if number < 1024:
@@ -201,29 +196,34 @@ class BoxRow:
 def rows(drawn: ComputationMap) -> Iterator[BoxRow]:
     """Yield the rows, from the top."""
     hosts = {node.key: node for node in drawn.nodes if node.lane == HOST_LANE}
-    edges: dict[tuple[str, str], MapEdge] = {
-        (edge.source, edge.kind): edge for edge in drawn.edges if edge.kind == SENDS
-    }
+    edges = {edge.source: edge for edge in drawn.edges if edge.kind == SENDS}
     paired: set[str] = set()
     for node in drawn.nodes:
+        sends = edges.get(node.key)
         if node.lane == DEVICE_LANE:
-            sends = edges.get((node.key, SENDS)) if node.kind == CALL else None
+            sends = sends if node.kind == CALL else None
             host = hosts.get(sends.target) if sends is not None else None
             returns = drawn.edge(host.key, node.key) if host is not None else None
             if host is not None:
                 paired.add(host.key)
             yield BoxRow(node, host, sends, returns)
         elif node.key not in paired:
-            yield BoxRow(None, node, edges.get((node.key, SENDS)))
+            yield BoxRow(None, node, sends)
 
 
 def arrow_words(edge: MapEdge | None) -> list[str]:
-    """Return what the edge carries, a line a tensor; a long list ends in how many more."""
+    """Return what the edge carries, a line a tensor; a long list ends in how many more.
+
+    A line is `loss float32 (8, 128) 4.0 KiB`, as far as it is known.
+    """
     if edge is None:
         return []
-    words = [in_words(crossing) for crossing in edge.crossings]
+    words = []
+    for crossing in edge.crossings:
+        size = "" if crossing.bytes is None else size_in_words(crossing.bytes)
+        words.append(" ".join(filter(None, [crossing.name, crossing.tensor, size])))
     if len(words) > MOST:
-        words = [*words[: MOST - 1], f"and {len(words) - MOST + 1} more"]
+        words[MOST - 1 :] = [f"and {len(words) - MOST + 1} more"]
     return [*words, *([edge.label] if edge.label else [])]
 
 
@@ -245,20 +245,13 @@ def place(span: Span | None, home: Span | None, context: RenderContext) -> str:
     first = f"cell {cell}:{start.row}" if cell is not None else str(start.row)
     more = span.end.row - span.start.row
     rows = f"{first}-{start.row + more}" if more > 0 else first
-    if home is None:
-        return f"{span.filename}:{rows}"
-    return f"{_way(span.filename, home.filename)}:{rows}"
-
-
-def _way(filename: str, home: str) -> str:
-    """Return the way from a file to another; nothing where they are one."""
-    if filename == home:
-        return ""
-    try:
-        way = os.path.relpath(filename, os.path.dirname(home) or ".")
-    except ValueError:  # another drive
-        return filename
-    return min(way, filename, key=len).replace(os.sep, "/")
+    way = span.filename
+    if home is not None:
+        with contextlib.suppress(ValueError):  # another drive
+            relative = os.path.relpath(way, os.path.dirname(home.filename) or ".")
+            way = min(relative, way, key=len).replace(os.sep, "/")
+        way = "" if span.filename == home.filename else way
+    return f"{way}:{rows}"
 
 
 def touch_words(touch: MapTouch, home: Span | None, context: RenderContext) -> str:
