@@ -44,7 +44,10 @@ LIBRARIES = re.compile(
 # which all front ends build together, and all that a map has to know.
 ANY_FRAMEWORK = ("check", "explain", "map", "map.pictures", "output")
 FRAMEWORKS = re.compile(r"(?i)tensorflow|keras|estimator|autograph|\b(?:tf|jax|torch)\b")
-ASKED = tuple(f"frontends.tensorflow.{name}" for name in ("program", "build_program", "map_facts"))
+ASKED = (
+    *("frontends.tensorflow.program", "frontends.tensorflow.build_program"),
+    "frontends.tensorflow import map_facts",
+)
 # The part of the analysis that rules and queries know, its result: the values of a front end
 # among it; its hooks are the interpreter's.
 VALUES = (
