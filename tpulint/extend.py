@@ -30,7 +30,7 @@ from tpulint.frontends.tensorflow.models.entry_points import run_on_device
 from tpulint.frontends.tensorflow.models.table import Call, Model
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.certainty import compiled_if
-from tpulint.queries.device_code import compiled_calls, moved_calls
+from tpulint.queries.device_code import compiled_calls, device_calls
 from tpulint.rules.base import Report, Rule
 
 # The promise to plug-ins is this list: the modules above may move, these names may not.
@@ -91,15 +91,6 @@ def model(*names: str, seam: bool = False) -> Callable[[AnyModel], AnyModel]:
         return function
 
     return enter
-
-
-def device_calls(program: Program) -> list[tuple[Computation, ApiCall]]:
-    """Return the calls in device code of functions that the project does not define.
-
-    `compiled_calls` leaves out those in computations with soft placement: TensorFlow may move these
-    to the host.
-    """
-    return [*compiled_calls(program), *moved_calls(program)]
 
 
 def certainty(program: Program, computation: Computation, context: Context) -> Certainty:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from typing import NamedTuple, TypedDict
 
 from tpulint.absint.domain.context import Scope
 from tpulint.absint.domain.events import (
@@ -17,13 +17,16 @@ from tpulint.absint.domain.events import (
     Cluster,
     Computation,
     Context,
+    MixedOperands,
     Tensor,
 )
 from tpulint.absint.domain.objects import ExternalObject, Function, Instance, Mapping, Sequence
 from tpulint.absint.domain.site import CallStep, Site, shared_length
 from tpulint.absint.domain.structures import STRUCTURES, parts, tensors
 from tpulint.absint.domain.values import Bound, External, Partial, Value
-from tpulint.finding import DEVICE_LANE, HOST_LANE, Location, Span, Step
+from tpulint.finding import DEVICE_LANE, HOST_LANE, Certainty, Location, Span, Step
+from tpulint.frontends.tensorflow.program import Program
+from tpulint.queries.certainty import compiled_if, doubt_about
 from tpulint.queries.variable_conflicts import Conflict
 
 NAME = re.compile(r"[A-Za-z_][\w.]*(?:\[[^\[\]]{1,20}\])?")
@@ -274,6 +277,35 @@ def path_to_site(
 ) -> tuple[Step, ...]:
     """Return the entry point, the calls down to `context`, then what happens at `site`."""
     return device_path(computation, context, device_step(site, message))
+
+
+class Evidence(TypedDict):
+    """What a report says of a finding besides its message."""
+
+    certainty: Certainty
+    trace: tuple[Step, ...]
+    doubt: str
+
+
+def compiled_at(
+    program: Program,
+    computation: Computation,
+    place: ApiCall | Access | MixedOperands,
+    step: str,
+    *facts: bool,
+    doubt: str | None = None,
+) -> Evidence:
+    """Return the evidence of a fault that a TPU compiles: sure where it does, and facts hold.
+
+    step: what happens at the place, the end of the trace. doubt: what settles the finding, where
+    that is not only whether a TPU compiles the place.
+    """
+    context = place.context
+    return {
+        "certainty": compiled_if(program, computation, context, *facts),
+        "trace": path_to_site(computation, context, place.site, step),
+        "doubt": doubt_about(program, computation, context) if doubt is None else doubt,
+    }
 
 
 def path_to_collective(

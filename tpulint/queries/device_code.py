@@ -44,7 +44,7 @@ from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.structures import MAX_STRUCTURE_DEPTH, all_tensors
 from tpulint.absint.domain.values import Choice, Const, External, Opaque, Value, options
 from tpulint.file_facts import ON
-from tpulint.frontends.tensorflow.program import Program
+from tpulint.frontends.tensorflow.program import Program, answered_once
 from tpulint.frontends.tensorflow.strategy import Strategy
 from tpulint.syntax.nodes import CallNode, For, first_place, guards_creation
 
@@ -176,19 +176,24 @@ def moved_calls(program: Program) -> Calls:
     return _device_calls(program)[1]
 
 
+def device_calls(program: Program) -> list[tuple[Computation, ApiCall]]:
+    """Return the calls in device code of functions that the project does not define.
+
+    `compiled_calls` leaves out those in computations with soft placement: TensorFlow may move these
+    to the host.
+    """
+    return [*compiled_calls(program), *moved_calls(program)]
+
+
+@answered_once
 def _device_calls(program: Program) -> tuple[Calls, Calls]:
-    """Return all calls in device code, found once: the compiled ones, and those softly placed."""
-    calls: tuple[Calls, Calls] | None = program.answers.get(_device_calls)
-    if calls is None:
-        compiled: list[tuple[Computation, ApiCall]] = []
-        moved: list[tuple[Computation, ApiCall]] = []
-        for computation in program.computations:
-            is_moved = is_softly_placed(program, computation)
-            (moved if is_moved else compiled).extend(
-                (computation, call) for call in _calls_on_device(program, computation)
-            )
-        calls = program.answers[_device_calls] = compiled, moved
-    return calls
+    """Return all calls in device code: the compiled ones, and those softly placed."""
+    compiled: list[tuple[Computation, ApiCall]] = []
+    moved: list[tuple[Computation, ApiCall]] = []
+    for computation in program.computations:
+        calls = moved if is_softly_placed(program, computation) else compiled
+        calls += [(computation, call) for call in _calls_on_device(program, computation)]
+    return compiled, moved
 
 
 def _calls_on_device(program: Program, computation: Computation) -> Iterator[ApiCall]:

@@ -33,7 +33,7 @@ from tpulint.frontends.tensorflow.knowledge.tf_names import (
     KEEP_DTYPES,
     is_tensorflow,
 )
-from tpulint.frontends.tensorflow.program import Program
+from tpulint.frontends.tensorflow.program import Program, answered_once
 from tpulint.frontends.tensorflow.shapes import described
 from tpulint.ordering import Truth
 from tpulint.queries.strategies import is_run
@@ -178,16 +178,15 @@ def flag_defaults(program: Program, flag: Value, site: Site) -> Iterator[int | N
         yield from defaults.get(site.module) or next(iter(defaults.values()))
 
 
+@answered_once
 def _integer_flags(program: Program) -> dict[Const, dict[Module, list[int | None]]]:
     """Return the defaults of flags by their names and modules: each estimator asks for some."""
-    flags: dict[Const, dict[Module, list[int | None]]] | None = program.answers.get(_integer_flags)
-    if flags is None:
-        flags = program.answers[_integer_flags] = {}
-        for call in program.named.get("DEFINE_integer", ()):
-            name, default = call.argument("name", 0), call.argument("default", 1)
-            if name and default and isinstance(name.value, Const):
-                modules = flags.setdefault(name.value, {})
-                modules.setdefault(call.site.module, []).append(constant_int(default.value))
+    flags: dict[Const, dict[Module, list[int | None]]] = {}
+    for call in program.named.get("DEFINE_integer", ()):
+        name, default = call.argument("name", 0), call.argument("default", 1)
+        if name and default and isinstance(name.value, Const):
+            modules = flags.setdefault(name.value, {})
+            modules.setdefault(call.site.module, []).append(constant_int(default.value))
     return flags
 
 
@@ -271,11 +270,8 @@ def may_evaluate_elsewhere(estimator: ApiCall) -> bool:
 
 def estimator_of(program: Program, feed: Feed) -> ApiCall | None:
     """Return the call that made the TPUEstimator that `feed` feeds; None for a strategy."""
-    makers: dict[int, ApiCall] | None = program.answers.get(estimator_of)
-    if makers is None:
-        makers = {id(call.result): call for call in program.named.get("TPUEstimator", ())}
-        program.answers[estimator_of] = makers
-    return makers.get(id(feed.owner))
+    makers = program.by_result.get(id(feed.owner), ())
+    return next((call for call in reversed(makers) if call.last == "TPUEstimator"), None)
 
 
 def run_config(estimator: ApiCall) -> Value:

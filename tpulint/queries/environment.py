@@ -28,7 +28,7 @@ from tpulint.frontends.tensorflow.knowledge.tf_names import (
     TPU_STRATEGIES,
     is_tensorflow,
 )
-from tpulint.frontends.tensorflow.program import Program
+from tpulint.frontends.tensorflow.program import Program, answered_once
 from tpulint.frontends.tensorflow.strategy import Strategy, scope_strategy
 from tpulint.frontends.tensorflow.target_release import (
     Target,
@@ -257,32 +257,27 @@ def certainty_of_keras_3(program: Program, site: Site) -> Certainty | None:
 
 def is_for_keras_2(program: Program, site: Site) -> bool:
     """Return whether `site` is written for Keras 2: by names, or by the Python of a notebook."""
-    keras_3 = allowed([KERAS_3])
-    if not program.targets.run_on(site.module.filename) & keras_3:
-        return True
-    answer: bool | None = program.answers.get(is_for_keras_2)
-    if answer is None:  # each optimizer asks
-        answer = program.answers[is_for_keras_2] = (
-            is_written_for(program, KERAS, ~keras_3)
-            or _runs_only_by(program, RUN_BEFORE_KERAS_3)
-            or any(
-                module.holds(keeps_keras_2) or module.holds(needs_keras_2)
-                for module in program.modules
-            )
-            or any(
-                call.path.startswith(OPTIMIZERS)
-                and not call.context.conditions
-                and any(argument.keyword == KERAS_2_KEYWORD for argument in call.arguments)
-                for call in program.all_calls()
-            )
+    runs_keras_3 = program.targets.run_on(site.module.filename) & allowed([KERAS_3])
+    return not runs_keras_3 or _is_written_for_keras_2(program)
+
+
+@answered_once
+def _is_written_for_keras_2(program: Program) -> bool:
+    run_by = {computation.call.last for computation in program.computations} & RUNS_ON_REPLICAS
+    return (
+        is_written_for(program, KERAS, ~allowed([KERAS_3]))
+        # A strategy runs steps by the older method, and by none of another name.
+        or run_by == {RUN_BEFORE_KERAS_3}
+        or any(
+            module.holds(keeps_keras_2) or module.holds(needs_keras_2) for module in program.modules
         )
-    return answer
-
-
-def _runs_only_by(program: Program, name: str) -> bool:
-    """Return whether a strategy runs steps by a method of this name, and by none of another."""
-    called = {computation.call.last for computation in program.computations}
-    return called & RUNS_ON_REPLICAS == {name}
+        or any(
+            call.path.startswith(OPTIMIZERS)
+            and not call.context.conditions
+            and any(argument.keyword == KERAS_2_KEYWORD for argument in call.arguments)
+            for call in program.all_calls()
+        )
+    )
 
 
 def is_for_tensorflow_1(program: Program, site: Site) -> bool:

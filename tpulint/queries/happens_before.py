@@ -39,7 +39,7 @@ from tpulint.absint.domain.objects import ExternalObject, Instance, Mapping, Seq
 from tpulint.absint.domain.structures import with_alternatives
 from tpulint.absint.domain.values import UNKNOWN, Const, Opaque, Value, options
 from tpulint.frontends.tensorflow.knowledge.tf_names import HOST_FUNCTIONS
-from tpulint.frontends.tensorflow.program import Program
+from tpulint.frontends.tensorflow.program import Program, answered_once
 from tpulint.ordering import Edge, HostOrder, Phase, Placement, Truth, any3, reachable
 from tpulint.queries.device_code import is_certain_access, is_order_relevant, share_loop
 
@@ -431,12 +431,10 @@ class HappensBefore:
         return outputs
 
 
+@answered_once
 def order_of(program: Program, computation: Computation) -> HappensBefore:
     """Return the order of a computation that has been read to its end."""
-    order: HappensBefore | None = program.answers.get((HappensBefore, computation))
-    if order is None:
-        order = program.answers[HappensBefore, computation] = HappensBefore(computation)
-    return order
+    return HappensBefore(computation)
 
 
 @dataclass(frozen=True, eq=False)

@@ -34,7 +34,7 @@ from tpulint.frontends.tensorflow.knowledge.tf_names import (
     RUNS_APART,
     is_tensorflow,
 )
-from tpulint.frontends.tensorflow.program import Program
+from tpulint.frontends.tensorflow.program import Program, answered_once
 from tpulint.ordering import Phase
 from tpulint.queries.entry_calls import SIGNATURES, argument_value, constant_int, replicas
 from tpulint.queries.happens_before import given_by_scopes, order_of
@@ -108,12 +108,10 @@ class Starvation(NamedTuple):
     is_later: bool
 
 
+@answered_once
 def shortages(program: Program) -> list[Starvation]:
     """Return the shortages of each store, the first of each."""
-    result: list[Starvation] | None = program.answers.get(shortages)
-    if result is None:
-        result = program.answers[shortages] = list(_shortages(program))
-    return result
+    return list(_shortages(program))
 
 
 def _shortages(program: Program) -> Iterator[Starvation]:

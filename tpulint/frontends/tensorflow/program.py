@@ -5,9 +5,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Sized
+import functools
+from collections.abc import Callable, Mapping, Sequence, Sized
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import Concatenate, NamedTuple, ParamSpec, Protocol, TypeVar
 
 from tpulint.absint.domain.events import Computation
 from tpulint.absint.domain.program import ProgramEvents
@@ -51,6 +52,26 @@ class Program(ProgramEvents):
         if self.computations or self.orphan_clusters:
             return True
         return any(MARKS.issuperset([call.last]) for call in self.calls)
+
+
+Asked = ParamSpec("Asked")
+Answer = TypeVar("Answer")
+
+
+def answered_once(
+    query: Callable[Concatenate[Program, Asked], Answer],
+) -> Callable[Concatenate[Program, Asked], Answer]:
+    """Make a query keep its answers in the program: several rules ask it, or many places."""
+
+    @functools.wraps(query)
+    def answer(program: Program, /, *asked: Asked.args, **options: Asked.kwargs) -> Answer:
+        key = (query, *asked)
+        if key not in program.answers:
+            program.answers[key] = query(program, *asked, **options)
+        kept: Answer = program.answers[key]
+        return kept
+
+    return answer
 
 
 class Shortenable(Sized, Protocol):

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 
 from tpulint.absint.domain.context import COMPUTATION, DATA
-from tpulint.absint.domain.events import FOR, Access, ApiCall, Computation, Tensor
+from tpulint.absint.domain.events import FOR, ApiCall, Computation, Tensor
 from tpulint.absint.domain.objects import ExternalObject
 from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.values import Const
 from tpulint.diagnostics import traces
-from tpulint.diagnostics.traces import path_to_site
+from tpulint.diagnostics.traces import compiled_at
 from tpulint.finding import HOST_LANE, Severity
 from tpulint.frontends.tensorflow.branch_tests import asks_about, is_for, is_for_gpu
 from tpulint.frontends.tensorflow.knowledge import naming
 from tpulint.frontends.tensorflow.knowledge.operations import BuiltOperation
 from tpulint.frontends.tensorflow.knowledge.tf_names import MODEL_FN, is_tensorflow
-from tpulint.frontends.tensorflow.program import Program
+from tpulint.frontends.tensorflow.program import Program, answered_once
 from tpulint.queries.certainty import compiled_if, doubt_about
 from tpulint.queries.device_code import compiled_calls, is_compiled, is_softly_placed, iterated_by
 from tpulint.queries.environment import is_for_tensorflow_1, operation_built
@@ -30,7 +31,7 @@ BY_RELEASE = "unless TensorFlow 1 runs it, which drops what nothing takes"
 CALL = "__call__"
 DATA_MODULE = "tensorflow.data."
 READS_WHOLE = frozenset(["get_single_element", "reduce"])  # methods of datasets
-EARLIER = "do it in the input pipeline"
+IF_ON = "if this is on where a TPU runs it"
 # Functions that a model_fn calls to drop the summaries that its helpers made.
 EMPTIES = frozenset(["clear_collection", "get_collection_ref", "remove_summaries"])
 V1_SUMMARIES = frozenset(
@@ -46,56 +47,55 @@ class UnsupportedOp(Rule):
     summary = "an operation with no TPU kernel in device code"
 
     def check(self, program: Program, report: Report) -> None:
-        emptied = set(folders_that_empty(program))
+        # A model_fn and the helper that empties its collection are in one package by habit.
+        emptied = set(map(_folder, program.all_named(EMPTIES)))
         for computation, call in compiled_calls(program):
             built = operation_built(program, call)
             if built is None or is_for_gpu(call.context) or is_for(call.context, naming.SPARSE):
                 continue
-            if "Placeholder" in built.operations and is_under_condition(call, computation):
+            is_conditional = not call.context.conditions <= computation.context.conditions
+            if "Placeholder" in built.operations and is_conditional:
                 continue  # models make placeholders for what runs an exported graph, on no TPU
             is_dropped = is_dropped_by_1(built, call, computation)
             is_built = not is_dropped and _is_built(built, call, program, computation)
+            sites = (call.site, computation.call.site)
             if (
                 is_never_fetched(built, call, computation, emptied)
-                or (is_dropped and is_written_for_1(program, call, computation))
+                or (is_dropped and any(is_for_tensorflow_1(program, site) for site in sites))
                 or (built.writer and not is_built and asks_about(call.context, naming.SUMMARIES))
             ):
                 continue
             layer = called_layer(call)
-            name = layer.last if layer else call.last
             what = " or ".join(f"`{operation}`" for operation in built.operations)
+            release = f" in TensorFlow {built.release}" if built.release else ""
+            doubt = BY_RELEASE if is_dropped else _doubt(program, computation, call, built)
+            step = f"builds {what} on the device"
             report(
                 call.site.span,
-                f"`{name}` builds {what}, which has no TPU kernel{in_release(built)}:"
-                f" {advice(call, built, computation)}",
-                certainty=compiled_if(program, computation, call.context, is_built),
-                trace=path_to_site(
-                    computation, call.context, call.site, f"builds {what} on the device"
-                ),
-                doubt=BY_RELEASE if is_dropped else _doubt(program, computation, call, built),
+                f"`{layer.last if layer else call.last}` builds {what}, which has no TPU"
+                f" kernel{release}: {advice(call, built, computation)}",
+                **compiled_at(program, computation, call, step, is_built, doubt=doubt),
             )
         for computation, call in compiled_calls(program):
-            for site, how in reads_of_dataset(call):
+            if (read := read_of_dataset(call)) is not None:
                 report(
-                    site.span,
-                    f"`{how}` reads a dataset on the host, whose operations have no TPU"
+                    read.site.span,
+                    f"`{call.last}` reads a dataset on the host, whose operations have no TPU"
                     " kernel: read the batch before the step, and pass it",
-                    certainty=compiled_if(program, computation, call.context),
-                    trace=path_to_site(computation, call.context, site, "reads the dataset"),
-                    doubt=doubt_about(program, computation, call.context),
+                    **compiled_at(program, computation, read, "reads the dataset"),
                 )
         check_numerics(program, report)
-        for computation, access, kind in _host_state(program):
-            report(
-                access.site.span,
-                f"`{access.how}` uses {kind} on the host, whose operations have no TPU kernel: use"
-                " it in the input pipeline",
-                certainty=compiled_if(program, computation, access.context),
-                trace=path_to_site(
-                    computation, access.context, access.site, f"uses {kind} on the device"
-                ),
-                doubt=doubt_about(program, computation, access.context),
-            )
+        for computation in program.computations:
+            is_moved = is_softly_placed(program, computation)
+            for access in () if is_moved else computation.accesses:
+                kind = HOST_STATE.get(access.variable.sort)
+                if kind and access.mode != "create" and is_compiled(access.context):
+                    report(
+                        access.site.span,
+                        f"`{access.how}` uses {kind} on the host, whose operations have no TPU"
+                        " kernel: use it in the input pipeline",
+                        **compiled_at(program, computation, access, f"uses {kind} on the device"),
+                    )
 
 
 # tensorflow/tensorflow#40796; tensorflow/python/debug/lib/check_numerics_callback.py
@@ -123,7 +123,7 @@ def check_numerics(program: Program, report: Report) -> None:
                     traces.step(HOST_LANE, call.site, "has all operations checked"),
                     traces.entry(computation),
                 ),
-                doubt="if this is on where a TPU runs it",
+                doubt=IF_ON,
             )
 
 
@@ -133,11 +133,6 @@ def is_built_after(computation: Computation, call: ApiCall) -> bool:
     start = way[0].site if way else computation.site
     is_below = start.span.start.row > call.site.span.start.row
     return not call.context.call_chain and start.module is call.site.module and is_below
-
-
-def in_release(built: BuiltOperation) -> str:
-    """Return which release has no kernel, where newer ones have one."""
-    return f" in TensorFlow {built.release}" if built.release else ""
 
 
 def called_layer(call: ApiCall) -> ExternalObject | None:
@@ -153,14 +148,14 @@ def advice(call: ApiCall, built: BuiltOperation, computation: Computation) -> st
         in_estimator = computation.kind == MODEL_FN
         return "write it in `host_call`" if in_estimator else "write it outside the computation"
     if called_layer(call) is not None or naming.PREPARES_INPUT.is_in(call.path):
-        return EARLIER
+        return "do it in the input pipeline"
     return "send it to the host with `outside_compilation`"
 
 
 def _doubt(program: Program, computation: Computation, call: ApiCall, built: BuiltOperation) -> str:
     """Return what settles whether the operation is there, and has no kernel."""
     if is_for(call.context, naming.DEBUGGING):
-        return "if this is on where a TPU runs it"
+        return IF_ON
     if built.writer and not has_writer(program, computation):
         return "if a summary writer is the default one there"
     if not (built.lacks_kernel or built.release):
@@ -181,29 +176,13 @@ def _is_built(
     return built.lacks_kernel and (not is_folded or call.last in ("print", "Print"))
 
 
-def _host_state(program: Program) -> Iterator[tuple[Computation, Access, str]]:
-    """Yield the uses of what lives on the host, each with what it is."""
-    for computation in program.computations:
-        if is_softly_placed(program, computation):
-            continue
-        for access in computation.accesses:
-            kind = HOST_STATE.get(access.variable.sort)
-            if kind and access.mode != "create" and is_compiled(access.context):
-                yield computation, access, kind
-
-
-def is_under_condition(call: ApiCall, computation: Computation) -> bool:
-    """Return whether the computation makes the call in one branch of a test only."""
-    return not call.context.conditions <= computation.context.conditions
-
-
-def reads_of_dataset(call: ApiCall) -> Iterator[tuple[Site, str]]:
-    """Yield where a call or a loop reads a dataset: TPU705 has those of all replicas."""
+def read_of_dataset(call: ApiCall) -> ApiCall | None:
+    """Return a call or loop that reads a dataset, at that: TPU705 has those of all replicas."""
     iterated, site = iterated_by(call)
     if call.path == FOR and any(scope.kind == DATA for scope in call.context.since(COMPUTATION)):
-        return  # a function of another dataset
-    if is_of_host(iterated) or (call.last in READS_WHOLE and is_of_host(call.receiver)):
-        yield site, call.last
+        return None  # a function of another dataset
+    is_read = is_of_host(iterated) or (call.last in READS_WHOLE and is_of_host(call.receiver))
+    return replace(call, site=site) if is_read else None
 
 
 def is_of_host(value: object) -> bool:
@@ -237,23 +216,9 @@ def is_dropped_by_1(built: BuiltOperation, call: ApiCall, computation: Computati
     )
 
 
-def is_written_for_1(program: Program, call: ApiCall, computation: Computation) -> bool:
-    """Return whether the program is written for TensorFlow 1, as far as one sees."""
-    return any(is_for_tensorflow_1(program, site) for site in (call.site, computation.call.site))
-
-
+@answered_once
 def has_writer(program: Program, computation: Computation) -> bool:
-    """Return whether a writer is the default one in the device's code: graphs have this, too.
-
-    All summaries of a computation have one answer.
-    """
-    answer: bool | None = program.answers.get((has_writer, computation))
-    if answer is None:
-        answer = program.answers[has_writer, computation] = _has_writer(program, computation)
-    return answer
-
-
-def _has_writer(program: Program, computation: Computation) -> bool:
+    """Return whether a writer is the default one in the device's code: graphs have this, too."""
     # Projects wrap `create_file_writer` under names of their own.
     makers = [name for name in program.named if naming.WRITER.is_in(name)]
     writers = {call.site for name in makers for call in program.named[name]}
@@ -286,12 +251,6 @@ def calls_under(opening: Site) -> Iterator[Site]:
             for inner in walk(*node.body):
                 if isinstance(inner, CallNode):
                     yield module.site(inner.place)
-
-
-def folders_that_empty(program: Program) -> Iterator[str]:
-    """Return the folders of code that takes summaries away: their model_fns are read apart."""
-    # A model_fn and the helper that empties its collection are in one package by habit.
-    return map(_folder, program.all_named(EMPTIES))
 
 
 def _folder(call: ApiCall) -> str:

@@ -10,16 +10,17 @@ from tpulint.absint.domain.events import ApiCall, Argument, Computation, Context
 from tpulint.absint.domain.objects import Function, Sequence, TracedCall
 from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.structures import with_alternatives
-from tpulint.absint.domain.values import NONE, Const, Value, options
+from tpulint.absint.domain.values import NONE, Const, options
 from tpulint.diagnostics import traces
-from tpulint.diagnostics.traces import device_path, device_step, in_argument, path_to_site
+from tpulint.diagnostics.traces import compiled_at, device_path, device_step, in_argument
 from tpulint.finding import HOST_LANE, Certainty, Severity
 from tpulint.frontends.tensorflow.branch_tests import asks_about
 from tpulint.frontends.tensorflow.knowledge import naming
+from tpulint.frontends.tensorflow.knowledge.tf_names import words
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.shapes import mixable
 from tpulint.queries.certainty import compiled_if, definite_if, doubt_about
-from tpulint.queries.device_code import compiled_calls, is_compiled, is_data, moved_calls
+from tpulint.queries.device_code import compiled_calls, device_calls, is_compiled, is_data
 from tpulint.queries.eager_calls import input_signatures
 from tpulint.queries.strategies import is_run
 from tpulint.rules.base import Report, Rule, register
@@ -27,13 +28,18 @@ from tpulint.syntax.nodes import CallNode, Constant, Display, Expression, Name, 
 
 TENSORFLOW = ("tensorflow.", "keras.")
 SEGMENTS = [f"unsorted_segment_{name}" for name in ("max", "mean", "min", "prod", "sqrt_n", "sum")]
+SUPPRESSIONS = ("non_max_suppression", "non_max_suppression_padded")
+LIKE_IMAGES = ("resize", "resize_bilinear", "resize_nearest_neighbor")
+# These make tensors of a shape.
+OF_SHAPE = words("""
+    zeros ones uniform normal truncated_normal random_uniform random_normal
+    stateless_uniform stateless_normal stateless_truncated_normal
+""")
 # The arguments of which XLA's kernels want the values when they compile (tf2xla/kernels,
 # `CompileTimeConstantInput`), by the last name of what builds them: keyword and position.
 CONSTANTS = {
     "reshape": (("shape", 1),),
     "fill": (("dims", 0),),
-    "zeros": (("shape", 0),),
-    "ones": (("shape", 0),),
     "eye": (("num_rows", 0), ("num_columns", 1)),
     "tile": (("multiples", 1),),
     "broadcast_to": (("shape", 1),),
@@ -45,30 +51,19 @@ CONSTANTS = {
     "slice": (("size", 2),),
     "transpose": (("perm", 1),),
     "repeat": (("repeats", 1),),
-    "resize": (("size", 1),),
-    "resize_bilinear": (("size", 1),),
-    "resize_nearest_neighbor": (("size", 1),),
-    "uniform": (("shape", 0),),
-    "normal": (("shape", 0),),
-    "truncated_normal": (("shape", 0),),
-    "random_uniform": (("shape", 0),),
-    "random_normal": (("shape", 0),),
-    "stateless_uniform": (("shape", 0),),
-    "stateless_normal": (("shape", 0),),
     "sequence_mask": (("maxlen", 1),),
     "confusion_matrix": (("num_classes", 2),),
     "scatter_nd": (("shape", 2),),
     "split": (("num_or_size_splits", 1),),
-    "categorical": (("num_samples", 1),),
-    "stateless_categorical": (("num_samples", 1),),
-    "stateless_truncated_normal": (("shape", 0),),
-    "non_max_suppression": (("max_output_size", 2),),
-    "non_max_suppression_padded": (("max_output_size", 2),),
     "rfft": (("fft_length", 1),),
     "irfft": (("fft_length", 1),),
     "frame": (("frame_length", 1),),
     "pad_to_bounding_box": (("target_height", 3), ("target_width", 4)),
     "TensorArray": (("size", 1),),
+    **dict.fromkeys(LIKE_IMAGES, (("size", 1),)),
+    **dict.fromkeys(OF_SHAPE, (("shape", 0),)),
+    **dict.fromkeys(["categorical", "stateless_categorical"], (("num_samples", 1),)),
+    **dict.fromkeys(SUPPRESSIONS, (("max_output_size", 2),)),
     **dict.fromkeys(SEGMENTS, (("num_segments", 2),)),
 }
 # Those that take the largest value of another argument where the constant is left out.
@@ -76,11 +71,8 @@ LARGEST = {
     "sequence_mask": ("lengths", "`maxlen` (by default the largest length)"),
     "confusion_matrix": ("labels", "`num_classes` (by default the largest label and one)"),
 }
-TRANSPOSED = frozenset(
-    ["conv_transpose", "conv1d_transpose", "conv2d_transpose", "conv3d_transpose"]
-)
+TRANSPOSED = words("conv_transpose conv1d_transpose conv2d_transpose conv3d_transpose")
 MOST_OTHERS = 4  # further operations that need the same tensor, in a trace
-LIKE_IMAGES = frozenset(["resize", "resize_bilinear", "resize_nearest_neighbor"])
 
 
 @register
@@ -133,13 +125,13 @@ class _Need(NamedTuple):
 def _needs(program: Program) -> Iterator[_Need]:
     loops = _loop_sources(program)
     # Soft placement moves what has no kernel, and these operations have one.
-    for computation, call in (*compiled_calls(program), *moved_calls(program)):
+    for computation, call in device_calls(program):
         # `tf.range` as a loop's iterable becomes a counter, and no operation with a constant.
         if not needs_constants(call) or call.site in loops:
             continue
         for argument, what in dynamic_arguments(call):
             is_open = isinstance(argument.value, Sequence) and argument.value.open
-            alternatives = with_alternatives(argument.value, kinds=True)
+            alternatives = list(with_alternatives(argument.value, kinds=True))
             certainty = compiled_if(
                 program,
                 computation,
@@ -149,7 +141,8 @@ def _needs(program: Program) -> Iterator[_Need]:
             )
             # A switch like `use_static_shapes` leads elsewhere where the program runs on a TPU.
             if certainty is Certainty.DEFINITE or not asks_about(call.context, naming.SHAPE):
-                yield _Need(computation, call, argument, what, _data_in(argument.value), certainty)
+                tensor = next(tensor for tensor, _ in alternatives if tensor.data)
+                yield _Need(computation, call, argument, what, tensor, certainty)
 
 
 def _by_cause(needs: Iterable[_Need]) -> Iterator[tuple[_Need, list[ApiCall]]]:
@@ -167,17 +160,15 @@ def _by_cause(needs: Iterable[_Need]) -> Iterator[tuple[_Need, list[ApiCall]]]:
 def _check_branches(program: Program, report: Report) -> None:
     """Check that the branches of a condition give tensors of one shape."""
     for computation, call in compiled_calls(program):
-        shapes = _shapes_of_branches(call) if call.last == "cond" else None
-        if shapes is None or len(set(shapes)) < 2:
+        shapes = _shapes_of_branches(call) if call.last == "cond" else []
+        if len(set(shapes)) < 2:
             continue
         first, second = (str(list(shape)) for shape in shapes)
         report(
             call.site.span,
             f"the branches of `{call.last}` have the shapes {first} and {second}, but the result of"
             " a compiled condition has one shape: make them equal, and mask what is unused",
-            certainty=compiled_if(program, computation, call.context),
-            trace=path_to_site(computation, call.context, call.site, "gives tensors of two shapes"),
-            doubt=doubt_about(program, computation, call.context),
+            **compiled_at(program, computation, call, "gives tensors of two shapes"),
         )
 
 
@@ -191,28 +182,25 @@ def _check_loops(program: Program, report: Report) -> None:
             loop = next(scope for scope in context.scopes.since(COMPUTATION) if scope.kind == WHILE)
             for call in calls:
                 grows = call.last == "concat" and any(item is before for item in mixable(call))
-                if grows and loop.site not in loops:
-                    loops.add(loop.site)
-                    report(
-                        call.site.span,
-                        "each round of the loop makes this tensor longer, but what a compiled loop"
-                        " carries has one shape: write to a `tf.TensorArray` of fixed size, or into"
-                        " a tensor that has the final shape",
-                        certainty=compiled_if(
-                            program,
-                            computation,
-                            context,
-                            is_mode_run(program, computation, context),
-                        ),
-                        trace=device_path(
-                            computation,
-                            context,
-                            device_step(loop.site, "carries the tensor from round to round"),
-                            device_step(call.site, "makes it longer"),
-                        ),
-                        doubt=doubt_about(program, computation, context)
-                        or "if an estimator predicts with it on a TPU",
-                    )
+                if not grows or loop.site in loops:
+                    continue
+                loops.add(loop.site)
+                is_run = is_mode_run(program, computation, context)
+                report(
+                    call.site.span,
+                    "each round of the loop makes this tensor longer, but what a compiled loop"
+                    " carries has one shape: write to a `tf.TensorArray` of fixed size, or into"
+                    " a tensor that has the final shape",
+                    certainty=compiled_if(program, computation, context, is_run),
+                    trace=device_path(
+                        computation,
+                        context,
+                        device_step(loop.site, "carries the tensor from round to round"),
+                        device_step(call.site, "makes it longer"),
+                    ),
+                    doubt=doubt_about(program, computation, context)
+                    or "if an estimator predicts with it on a TPU",
+                )
 
 
 # Texts are generated in a loop, and often by an Estimator that has no TPU.
@@ -227,9 +215,8 @@ def _check_ranks(program: Program, report: Report) -> None:
         if not isinstance(outer.payload, TracedCall) or not isinstance(arguments.node, Display):
             continue
         names = without_rank(outer.payload.function)
-        for node, value in zip(
-            arguments.node.items, getattr(arguments.value, "items", ()), strict=False
-        ):
+        values = getattr(arguments.value, "items", ())
+        for node, value in zip(arguments.node.items, values, strict=False):
             # What the function makes itself, under the name of its argument, has a rank.
             if not isinstance(node, Name) or node.id not in names or not isinstance(value, Tensor):
                 continue
@@ -250,13 +237,14 @@ def _check_ranks(program: Program, report: Report) -> None:
 def without_rank(function: Function) -> set[str]:
     """Return the parameters for which a decorator's `input_signature` has `TensorSpec(None)`."""
     names = [name for name, _ in function.code.parameters.by_position]
-    open_names: set[str] = set()
-    for signature in input_signatures(function):
-        if isinstance(signature, Display) and len(signature.items) <= len(names):
-            # The first one of a method is the object.
-            paired = zip(reversed(names), reversed(signature.items), strict=False)
-            open_names.update(name for name, spec in paired if is_of_any_rank(spec))
-    return open_names
+    return {
+        name
+        for signature in input_signatures(function)
+        if isinstance(signature, Display) and len(signature.items) <= len(names)
+        # The first parameter of a method is the object.
+        for name, spec in zip(reversed(names), reversed(signature.items), strict=False)
+        if is_of_any_rank(spec)
+    }
 
 
 def is_of_any_rank(spec: Expression) -> bool:
@@ -283,10 +271,10 @@ def is_mode_run(program: Program, computation: Computation, context: Context) ->
 # tensorflow/compiler/tf2xla/kernels: shape_op.cc (Squeeze), conv_op_helpers.cc.
 def _check_bounded(program: Program, report: Report) -> None:
     """Check what XLA refuses although it knows a bound of the shape, or all of it but one size."""
-    for computation, call in (*compiled_calls(program), *moved_calls(program)):
+    for computation, call in device_calls(program):
         if not call.path.startswith(TENSORFLOW) and not isinstance(call.receiver, Variable):
             continue
-        fault = None
+        fault = ""
         if call.last == "squeeze" and squeezes_any(program, call):
             fault = (
                 "`squeeze` looks at all dimensions, and one of them depends on data, which XLA"
@@ -303,18 +291,18 @@ def _check_bounded(program: Program, report: Report) -> None:
                 " known when the computation is compiled: pass `minlength` and `maxlength`, both"
                 " the same number"
             )
-        elif call.last in TRANSPOSED and has_open_size(call):
-            fault = (
-                f"the `output_shape` of `{call.last}` has a -1, but must be known when the"
-                " computation is compiled: write its size"
-            )
-        if fault is not None:
+        elif call.last in TRANSPOSED:
+            shape = call.argument("output_shape", 2)
+            if shape and isinstance(shape.value, Sequence) and Const(-1) in shape.value.items:
+                fault = (
+                    f"the `output_shape` of `{call.last}` has a -1, but must be known when the"
+                    " computation is compiled: write its size"
+                )
+        if fault:
             report(
                 call.site.span,
                 fault,
-                certainty=compiled_if(program, computation, call.context),
-                trace=path_to_site(computation, call.context, call.site, "is not compiled"),
-                doubt=doubt_about(program, computation, call.context),
+                **compiled_at(program, computation, call, "is not compiled"),
             )
 
 
@@ -367,43 +355,24 @@ def counts_any(call: ApiCall) -> bool:
     return isinstance(least, int) and isinstance(most, int) and least < most
 
 
-def has_open_size(call: ApiCall) -> bool:
-    """Return whether the shape of the result is written with a -1."""
-    shape = call.argument("output_shape", 2)
-    items = shape.value.items if shape is not None and isinstance(shape.value, Sequence) else []
-    return any(item == Const(-1) for item in items)
-
-
-def _shapes_of_branches(call: ApiCall) -> list[tuple[int, ...]] | None:
-    """Return the shapes that two branches give; None where one is not seen."""
+def _shapes_of_branches(call: ApiCall) -> list[tuple[int | None, ...]]:
+    """Return the shapes that two branches give, where both are seen."""
     predicate = call.argument("pred", 0)
     is_traced = predicate is not None and isinstance(predicate.value, Tensor)
-    outputs = options(call.result)
-    if not is_traced or len(outputs) != 2:
-        return None
-    shapes = []
-    for output in outputs:
-        shape = output.shape if isinstance(output, Tensor) else None
-        sizes = [size for size in shape or () if size is not None]
-        if shape is None or len(sizes) < len(shape):
-            return None
-        shapes.append(tuple(sizes))
-    return shapes
-
-
-def _data_in(value: Value) -> Tensor:
-    return next(tensor for tensor, _ in with_alternatives(value) if tensor.data)
+    outputs = [output for output in options(call.result) if isinstance(output, Tensor)]
+    shapes = [output.shape for output in outputs if output.shape is not None]
+    is_seen = len(options(call.result)) == len(shapes) == 2 and not any(None in it for it in shapes)
+    return shapes if is_traced and is_seen else []
 
 
 def _loop_sources(program: Program) -> set[Site]:
     """Return the places of what loops run over; `for i in tf.range(n)` loops without a range."""
-    contexts = (
-        part.context
+    places = {
+        part.context.scopes
         for computation in program.computations
         for parts in (computation.calls, computation.accesses, computation.operations)
         for part in parts
-    )
-    places = {context.scopes for context in contexts}
+    }
     return {
         site
         for scopes in places
@@ -428,14 +397,11 @@ def dynamic_arguments(call: ApiCall) -> Iterator[tuple[Argument, str]]:
         argument = call.argument(keyword, position)
         if argument is not None and argument.value != NONE:
             if is_data(argument.value):
-                yield argument, f"`{_named(call, keyword)}`"
+                # The only argument of `tf.range` is its limit.
+                is_limit = keyword == "start" and len(call.arguments) == 1
+                yield argument, f"`{'limit' if is_limit else keyword}`"
         elif call.last in LARGEST:
             name, what = LARGEST[call.last]
             taken = call.argument(name, 0)
             if taken is not None and is_data(taken.value):
                 yield taken, what
-
-
-def _named(call: ApiCall, keyword: str) -> str:
-    """Return the argument's name: the only one of `tf.range` is its limit."""
-    return "limit" if keyword == "start" and len(call.arguments) == 1 else keyword

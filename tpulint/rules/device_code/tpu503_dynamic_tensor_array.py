@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from tpulint.absint.domain.events import ApiCall
 from tpulint.absint.domain.values import NONE, Const
-from tpulint.diagnostics import traces
-from tpulint.finding import DEVICE_LANE, Severity
+from tpulint.diagnostics.traces import device_path, device_step
+from tpulint.finding import Severity
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.certainty import on_tpu_if
 from tpulint.rules.base import Report, Rule, register
@@ -37,14 +37,11 @@ class DynamicTensorArray(Rule):
                     "this TensorArray starts empty and cannot grow on the device, so writes to"
                     " it are silently dropped: pass its `size`",
                     certainty=on_tpu_if(computation, array.context, bool(writes)),
-                    trace=(
-                        traces.entry(computation),
-                        *traces.calls(DEVICE_LANE, computation.context, array.context, skip=1),
-                        traces.step(DEVICE_LANE, array.site, "allocates no element"),
-                        *(
-                            traces.step(DEVICE_LANE, write.site, "writes beyond its end")
-                            for write in writes[:1]
-                        ),
+                    trace=device_path(
+                        computation,
+                        array.context,
+                        device_step(array.site, "allocates no element"),
+                        *(device_step(it.site, "writes beyond its end") for it in writes[:1]),
                     ),
                 )
 

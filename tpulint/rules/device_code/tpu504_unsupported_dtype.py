@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import NamedTuple
 
 from tpulint.absint.domain.events import (
@@ -14,22 +15,23 @@ from tpulint.absint.domain.events import (
     Tensor,
 )
 from tpulint.absint.domain.objects import ExternalObject, Mapping, Sequence
-from tpulint.absint.domain.program import Feed
 from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.structures import all_tensors, parts, with_alternatives
 from tpulint.absint.domain.values import UNKNOWN, Choice, Const, External, Value, options
 from tpulint.diagnostics import traces
-from tpulint.diagnostics.traces import path_to_site
+from tpulint.diagnostics.traces import compiled_at, path_to_site
 from tpulint.finding import HOST_LANE, Applicability, Certainty, Edit, Fix, Location, Severity
 from tpulint.frontends.tensorflow.branch_tests import asks_about, is_for_gpu, leaves_tpu
 from tpulint.frontends.tensorflow.keras_models import FITS
 from tpulint.frontends.tensorflow.knowledge import names, naming
 from tpulint.frontends.tensorflow.knowledge.operations import builds, dtypes, lacks
+from tpulint.frontends.tensorflow.knowledge.strategies import COMPUTE_WITH_OPERATORS
 from tpulint.frontends.tensorflow.knowledge.tf_names import (
     COMPUTE_DTYPE,
     KEEP_ELEMENTS,
     REFUSES_OTHERS,
     SETS_POLICY,
+    words,
 )
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.shapes import mixable
@@ -44,10 +46,10 @@ from tpulint.queries.certainty import (
 )
 from tpulint.queries.device_code import (
     compiled_calls,
+    device_calls,
     is_compiled,
     is_softly_placed,
     is_text_of_device,
-    moved_calls,
 )
 from tpulint.queries.eager_calls import may_be_tpus
 from tpulint.queries.entry_calls import element_made, keeps_dtypes, returned_values, sent_dtypes
@@ -63,7 +65,6 @@ from tpulint.queries.environment import (
 from tpulint.queries.input_pipelines import data_of, steps
 from tpulint.rules.base import Report, Rule, register
 
-NUMBERS = "make numbers of it on the host"
 # Dtypes that a TPU computes in another way than is meant: the reason, and the one to use.
 SLOW = {
     "float16": (
@@ -77,47 +78,19 @@ HALF = {"half": "float16", "double": "float64"}
 CASTS = {"to_double": "float64", "to_complex128": "complex128"}
 # The keyword, and its position, in which operations take the dtype of what they make.
 TAKES = {
-    "cast": 1,
-    "saturate_cast": 1,
-    "zeros": 1,
-    "ones": 1,
-    "zeros_like": 1,
-    "ones_like": 1,
+    **dict.fromkeys(words("eye range one_hot uniform normal truncated_normal Variable")),
+    **dict.fromkeys(words("random_uniform random_normal")),
+    **dict.fromkeys(words("cast saturate_cast zeros ones zeros_like ones_like constant"), 1),
     "convert_to_tensor": 1,
-    "eye": None,
-    "range": None,
-    "one_hot": None,
-    "uniform": None,
-    "normal": None,
-    "truncated_normal": None,
-    "random_uniform": None,
-    "random_normal": None,
-    "constant": 1,
     "get_variable": 2,
-    "Variable": None,
 }
 POLICIES = SETS_POLICY | {"Policy", "DTypePolicy"}
 MIXED = "mixed_float16"
 OF_GPUS = ("MirroredStrategy", "MultiWorkerMirroredStrategy")
 FLOATS = frozenset(["bfloat16", "float16", "float32", "float64"])
-SIGNS = {
-    "Add": "+",
-    "Subtract": "-",
-    "Multiply": "*",
-    "Divide": "/",
-    "FloorDivide": "//",
-    "Power": "**",
-    "Modulo": "%",
-    "Equal": "==",
-    "NotEqual": "!=",
-    "LessThan": "<",
-    "LessThanEqual": "<=",
-    "GreaterThan": ">",
-    "GreaterThanEqual": ">=",
-}
+SIGNS = COMPUTE_WITH_OPERATORS | {"Modulo": "%", "Equal": "==", "NotEqual": "!="}
 HALVES = ("bfloat16", "float16")  # a mixture without one of these fails on every device
 PROMOTES = frozenset(["experimental_enable_numpy_behavior", "enable_numpy_behavior"])
-# Steps of a pipeline whose elements are those before, or batches of them.
 NOT_FED = ("string", "complex128", "float64", "float16")  # what no infeed takes
 NO_TPU_HAS = ("string", "complex128")
 LAST_WITHOUT_INT64 = "2.4"  # extract_outside_compilation_pass.cc: "not supported yet: b/120809951"
@@ -158,16 +131,14 @@ def _check_mixed(program: Program, report: Report) -> None:
         if not dtypes <= FLOATS or len(dtypes) < 2 or dtypes.isdisjoint(HALVES):
             continue
         takes = f"takes a {' and a '.join(sorted(dtypes))}"
+        is_certain = not of_policy or policy.is_certain
+        doubt = doubt_about(program, computation, mixed.context)
+        doubt = doubt or "if the layer computes in the dtype of the policy"
         report(
             mixed.site.span,
             f"`{mixed.operator}` {takes}, which TensorFlow refuses: cast one to the dtype of the"
             " other, with `tf.cast(x, y.dtype)`",
-            certainty=compiled_if(
-                program, computation, mixed.context, not of_policy or policy.is_certain
-            ),
-            trace=path_to_site(computation, mixed.context, mixed.site, takes),
-            doubt=doubt_about(program, computation, mixed.context)
-            or "if the layer computes in the dtype of the policy",
+            **compiled_at(program, computation, mixed, takes, is_certain, doubt=doubt),
         )
 
 
@@ -177,7 +148,7 @@ def _mixtures(program: Program) -> Iterator[tuple[Computation, MixedOperands]]:
         for mixed in computation.mixed:
             if is_compiled(mixed.context):
                 yield computation, mixed._replace(operator=SIGNS[mixed.operator])
-    for computation, call in (*compiled_calls(program), *moved_calls(program)):
+    for computation, call in device_calls(program):
         is_one = call.last in REFUSES_OTHERS and call.path.startswith("tensorflow.")
         if is_one and ".keras." not in call.path and ".numpy." not in call.path:
             taken = {value.dtype for value in mixable(call) if isinstance(value, Tensor)}
@@ -227,16 +198,14 @@ def _check_calls(program: Program, report: Report) -> None:
             ):
                 continue
             site = call.site if argument is None else argument.site
-            why = "which no TPU supports" if lacking else SLOW[dtype][0]
-            joint = ", " if lacking else ": "
+            does = f"makes a {dtype} on the device"
+            why = ", which no TPU supports" if lacking else f": {SLOW[dtype][0]}"
+            evidence = compiled_at(program, computation, call, does)
+            evidence["certainty"] = _certainty(program, computation, call, lacking=lacking)
             report(
                 site.span,
-                f"`{call.last}` makes a {dtype} on the device{joint}{why}; {advice(dtype)}",
-                certainty=_certainty(program, computation, call, lacking=lacking),
-                trace=path_to_site(
-                    computation, call.context, call.site, f"makes a {dtype} on the device"
-                ),
-                doubt=doubt_about(program, computation, call.context),
+                f"`{call.last}` {does}{why}; {advice(dtype)}",
+                **evidence,
                 fix=_fix(argument, dtype) if argument is not None else None,
             )
 
@@ -274,11 +243,7 @@ def _check_kernels(program: Program, report: Report) -> None:
                     report(
                         call.site.span,
                         f"{what}: {advice(tensor.dtype)}",
-                        certainty=compiled_if(
-                            program, computation, call.context, not is_alternative
-                        ),
-                        trace=path_to_site(computation, call.context, call.site, what),
-                        doubt=doubt_about(program, computation, call.context),
+                        **compiled_at(program, computation, call, what, not is_alternative),
                     )
 
 
@@ -287,17 +252,14 @@ def _check_inputs(program: Program, report: Report) -> None:
     for computation in program.computations:
         if is_softly_placed(program, computation):
             continue
+        context = computation.context
         for site, dtype, is_alternative in refused_inputs(program, computation):
             report(
                 site.span,
                 f"a {dtype} is given to the computation: no TPU supports that dtype;"
                 f" {advice(dtype)}",
-                certainty=compiled_if(
-                    program, computation, computation.context, not is_alternative
-                ),
-                trace=path_to_site(
-                    computation, computation.context, site, f"a {dtype} enters the device"
-                ),
+                certainty=compiled_if(program, computation, context, not is_alternative),
+                trace=path_to_site(computation, context, site, f"a {dtype} enters the device"),
             )
 
 
@@ -306,17 +268,14 @@ def _check_results(program: Program, report: Report) -> None:
     for computation in program.computations:
         if not may_be_tpus(computation) or is_softly_placed(program, computation):
             continue
+        is_single = not isinstance(computation.result, Choice)
         for returned in returned_values(computation):
             for text in texts_in(program, returned.value):
                 report(
                     traces.in_argument(returned, text).span,
                     f"the function given to `{computation.kind}` returns a string, which no TPU"
                     " supports: remove it from the results",
-                    certainty=on_tpu_if(
-                        computation,
-                        computation.context,
-                        not isinstance(computation.result, Choice),
-                    ),
+                    certainty=on_tpu_if(computation, computation.context, is_single),
                     trace=(traces.entry(computation),),
                     doubt=doubt_about_guess(computation.context) or "if the strategy is a TPU's",
                 )
@@ -334,7 +293,9 @@ def texts_in(program: Program, value: Value) -> Iterator[Value]:
 def _check_ragged(program: Program, report: Report) -> None:
     """Check datasets of ragged tensors: tpu_strategy.py, `_check_spec`."""
     for feed in program.feeds:
-        if not isinstance(feed.owner, Strategy) or may_stay_on_host(program, feed):
+        # Options may say that no element is sent to the device.
+        has_options = any(len(call.arguments) > 1 for call in program.at.get(feed.site, ()))
+        if not isinstance(feed.owner, Strategy) or (feed.kind == "distribute" and has_options):
             continue
         data = data_of(program, feed)
         # `fit` makes a dataset of a tensor.
@@ -366,29 +327,19 @@ def _check_infeeds(program: Program, report: Report) -> None:
         element = None if step is None else element_made(step)
         if step is None or element is None:
             continue
-        for dtype, is_alternative in sent_dtypes(element):
-            if dtype in NOT_FED:
-                report(
-                    step.site.span,
-                    f"`{step.last}` gives the TPU a {dtype}, which no infeed takes: remove"
-                    f" it from the features, or {advice(dtype)}",
-                    certainty=definite_if(
-                        not is_alternative, not feed.context.is_guess, len(options(data)) == 1
-                    ),
-                    trace=(
-                        traces.step(HOST_LANE, step.site, f"gives a {dtype}"),
-                        traces.step(HOST_LANE, feed.site, "feeds the TPU with it"),
-                    ),
-                )
-                break
-
-
-def may_stay_on_host(program: Program, feed: Feed) -> bool:
-    """Return whether options are given, which may say that no element is sent to the device."""
-    if feed.kind != "distribute":
-        return False
-    calls = program.at.get(feed.site, ())
-    return any(len(call.arguments) > 1 for call in calls)
+        is_sure = not feed.context.is_guess and len(options(data)) == 1
+        refused = ((dtype, other) for dtype, other in sent_dtypes(element) if dtype in NOT_FED)
+        for dtype, is_alternative in islice(refused, 1):
+            report(
+                step.site.span,
+                f"`{step.last}` gives the TPU a {dtype}, which no infeed takes: remove"
+                f" it from the features, or {advice(dtype)}",
+                certainty=definite_if(not is_alternative, is_sure),
+                trace=(
+                    traces.step(HOST_LANE, step.site, f"gives a {dtype}"),
+                    traces.step(HOST_LANE, feed.site, "feeds the TPU with it"),
+                ),
+            )
 
 
 def ragged_source(program: Program, data: Value) -> ApiCall | None:
@@ -460,15 +411,13 @@ def is_taken(program: Program, computation: Computation, tensor: Tensor) -> bool
 
 
 def _fix(argument: Argument, dtype: str) -> Fix | None:
-    """Write the dtype that is meant."""
-    new = SLOW[dtype][1] if dtype in SLOW else None
+    """Write the dtype that is meant; a float64 is asked for on purpose, for its precision."""
     end = argument.site.span.end
     start = Location(end.row, end.column - len(dtype))
-    spelled = isinstance(argument.value, External) and argument.value.last == dtype
-    if new is None or not spelled or start.column < argument.site.span.start.column:
+    is_spelled = isinstance(argument.value, External) and argument.value.last == dtype
+    if dtype != "float16" or not is_spelled or start.column < argument.site.span.start.column:
         return None
-    if dtype == "float64":
-        return None  # the precision is asked for on purpose
+    new = SLOW[dtype][1]
     return Fix(Applicability.UNSAFE, f"write `{new}`", (Edit(start, end, new),))
 
 
@@ -478,26 +427,20 @@ def asked_dtypes(call: ApiCall) -> Iterator[tuple[Argument | None, str]]:
         return
     if call.last in CASTS:
         yield None, CASTS[call.last]
-    if call.last not in TAKES:
-        return
-    argument = call.argument("dtype", TAKES[call.last])
+    argument = call.argument("dtype", TAKES[call.last]) if call.last in TAKES else None
     name = named(argument.value) if argument is not None else None
-    if argument is not None and name is not None:
-        held = call.last == "constant" and name == "string"
-        if not held:  # a constant string is compiled: assertions hold some
-            yield argument, name
+    # A constant string is compiled: assertions hold some.
+    if name is not None and not (call.last == "constant" and name == "string"):
+        yield argument, name
 
 
 def named(value: Value) -> str | None:
     """Return the dtype that `tf.float16`, `np.float16` or `"float16"` names."""
-    if isinstance(value, External):
-        name = value.last
-    elif isinstance(value, Const):
-        name = value.value
-    else:
+    if not isinstance(value, (External, Const)):
         return None
+    name = value.last if isinstance(value, External) else value.value
     name = HALF.get(name, name)
-    return name if name in SLOW or name in ("string", "complex128") else None
+    return name if name in SLOW or name in NO_TPU_HAS else None
 
 
 def _is_in_handler(context: Context) -> bool:
@@ -510,80 +453,73 @@ def check_policies(program: Program, report: Report) -> None:
     trainings = {
         start
         for computation, start in entry_modules(program.computations)
-        if _is_a_tpus(computation)
+        if computation.mode == "function" and computation.certainty is Certainty.DEFINITE
     }
     if not trainings:
         return
     is_followed = follow_policy_on_tpu(program)
     is_for_all = _set_policy(program).is_certain
-    for call, start in entry_modules(filter(_sets_mixed, program.all_named(POLICIES))):
+    setters = program.all_named(SETS_POLICY)
+    set_values = [policy.value for setter in setters if (policy := _policy(setter))]
+    # In a handler, a strategy of GPUs is for runs without a TPU.
+    is_for_all &= all(_is_in_handler(call.context) for call in program.named_any(OF_GPUS))
+    mixed = filter(_mixed_policy, program.all_named(POLICIES))
+    for call, start in entry_modules(mixed):
+        policy, context = _mixed_policy(call), call.context
         # A policy in an `except` or behind a test is for the machine that is left.
-        if _is_in_handler(call.context) or (
-            asks_about(call.context, naming.DTYPE) and not is_with_tpu(program, call)
+        if (
+            policy is None
+            or _is_in_handler(context)
+            or (asks_about(context, naming.DTYPE) and not is_with_tpu(program, call))
+            or is_for_gpu(context)
+            or leaves_tpu(context)
+            or has_no_tpu(program, call)
         ):
             continue
-        if is_for_gpu(call.context) or leaves_tpu(call.context):
-            continue
-        if has_no_tpu(program, call):
-            continue
-        policy = _policy(call)
-        if policy and any(may_share_a_process(program, start, training) for training in trainings):
-            gpus = program.named_any(OF_GPUS)  # in a handler, they are for runs without a TPU
-            is_set = is_for_all and all(_is_in_handler(it.context) for it in gpus)
-            is_set |= _is_of_each_tpu(program, call)
+        if any(may_share_a_process(program, start, training) for training in trainings):
+            # Each run that makes the TPU's strategy may set this policy and no other.
+            is_of_each_tpu = is_with_tpu(program, call, certainly=True) and all(
+                _compute_dtype(other) == "float16" or other.context.is_other_branch(context)
+                for other in setters
+            )
+            is_put_in_place = call.last in SETS_POLICY or call.result in set_values
             report(
                 policy.site.span,
                 f"`{MIXED}` is for GPUs: {SLOW['float16'][0]}; use `mixed_bfloat16`",
-                certainty=definite_if(is_followed and _is_put_in_place(program, call), is_set),
+                certainty=definite_if(is_followed, is_put_in_place, is_for_all or is_of_each_tpu),
                 doubt="if a TPU runs with this policy",
             )
 
 
-def _sets_mixed(call: ApiCall) -> bool:
-    if "mixed_precision" not in call.path and "keras" not in call.path:
-        return False
+def _mixed_policy(call: ApiCall) -> Argument | None:
+    """Return the argument that asks Keras for mixed precision in float16."""
     policy = _policy(call)
-    return policy is not None and policy.value == Const(MIXED)
+    is_keras = "mixed_precision" in call.path or "keras" in call.path
+    return policy if is_keras and policy and policy.value == Const(MIXED) else None
 
 
 def _policy(call: ApiCall) -> Argument | None:
     return call.argument("name", 0) or call.argument("policy", 0)
 
 
-def _is_put_in_place(program: Program, call: ApiCall) -> bool:
-    """Return whether a policy is Keras's, or is made to be set as that."""
-    policies = [_policy(setter) for setter in program.all_named(SETS_POLICY)]
-    return call.last in SETS_POLICY or call.result in [it.value for it in policies if it]
-
-
-def _is_of_each_tpu(program: Program, call: ApiCall) -> bool:
-    """Return whether each run that makes the TPU's strategy sets this policy and no other."""
-    return is_with_tpu(program, call, certainly=True) and all(
-        _compute_dtype(other) == "float16" or other.context.is_other_branch(call.context)
-        for other in program.all_named(SETS_POLICY)
-    )
-
-
-def _is_a_tpus(computation: Computation) -> bool:
-    return computation.mode == "function" and computation.certainty is Certainty.DEFINITE
-
-
 def advice(dtype: str) -> str:
     """Return the dtype to use instead of one."""
     if dtype in SLOW:
         return f"use {SLOW[dtype][1]}"
+    if dtype == "string":
+        return "make numbers of it on the host"
     near = {"complex128": "complex64", "int64": "int32", "uint64": "uint32"}
-    return NUMBERS if dtype == "string" else f"use {near.get(dtype, 'float32 or int32')}"
+    return f"use {near.get(dtype, 'float32 or int32')}"
 
 
 def check_transfers(program: Program, report: Report) -> None:
     """Tensors of int64 that cross to the host: TensorFlow up to 2.4 refuses them."""
     for cluster in program.clusters():
-        if cluster.computation is None or cluster.kind != "outside_compilation":
-            continue
+        computation, context = cluster.computation, cluster.context
         target = program.targets.of(cluster.site.module.filename)
         # Later releases accept int64.
-        if target.mask & ~names.until(LAST_WITHOUT_INT64):
+        is_refused = not target.mask & ~names.until(LAST_WITHOUT_INT64)
+        if computation is None or cluster.kind != "outside_compilation" or not is_refused:
             continue
         for use in cluster.receives:
             if use.tensor.dtype == "int64":
@@ -591,10 +527,6 @@ def check_transfers(program: Program, report: Report) -> None:
                     cluster.named.span,
                     "an int64 tensor is sent to the host, which TensorFlow supports only from"
                     f" {names.after(LAST_WITHOUT_INT64)} on: cast it to int32",
-                    certainty=compiled_if(
-                        program, cluster.computation, cluster.context, not use.alternative
-                    ),
-                    trace=path_to_site(
-                        cluster.computation, cluster.context, cluster.site, "sends an int64"
-                    ),
+                    certainty=compiled_if(program, computation, context, not use.alternative),
+                    trace=path_to_site(computation, context, cluster.site, "sends an int64"),
                 )

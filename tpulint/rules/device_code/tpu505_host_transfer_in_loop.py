@@ -33,23 +33,20 @@ class HostTransferInLoop(Rule):
 
     def check(self, program: Program, report: Report) -> None:
         for cluster in program.clusters():
+            computation = cluster.computation
             # A nested cluster moves with the outer one, which is reported.
             loop = loop_around(cluster.context) if cluster.parent is None else None
-            if (
-                cluster.computation is None
-                or loop is None
-                or asks_about(cluster.context, naming.SHAPE)
-            ):
+            if computation is None or loop is None:
                 continue
             report(
                 cluster.named.span,
                 f"{traces.callee_name(cluster.callee)} runs on the host in every iteration of a"
                 f" loop on the device: {COST}",
-                certainty=definite_if(_is_certain(cluster.computation, cluster.context)),
+                certainty=definite_if(_is_certain(computation, cluster.context)),
                 trace=(
-                    traces.entry(cluster.computation),
+                    traces.entry(computation),
                     traces.step(DEVICE_LANE, loop.site, "in each iteration of this loop"),
-                    *traces.to_cluster(cluster.computation, cluster),
+                    *traces.to_cluster(computation, cluster),
                     traces.step(HOST_LANE, cluster.named, "crosses to the host, and back"),
                 ),
             )
@@ -60,8 +57,7 @@ def check_what_is_moved(program: Program, report: Report) -> None:
     """Soft placement lets operations without a kernel run on the host: each is a host cluster."""
     for computation, call in moved_calls(program):
         built, loop = builds(call.path), loop_around(call.context)
-        # A loop over a static shape is unrolled: one transfer per operation is meant then.
-        if built is None or loop is None or asks_about(call.context, naming.SHAPE):
+        if built is None or loop is None:
             continue
         report(
             call.site.span,
@@ -76,9 +72,13 @@ def check_what_is_moved(program: Program, report: Report) -> None:
 
 
 def loop_around(context: Context) -> Scope | None:
-    """Return the device loop whose every iteration gets here; None under a condition in it."""
+    """Return the device loop whose every iteration gets here; None under a condition in it.
+
+    A loop over a static shape is unrolled: one transfer per operation is meant then.
+    """
     control = context.control()
-    return control[-1] if control and control[-1].kind == WHILE else None
+    is_looped = bool(control) and control[-1].kind == WHILE
+    return control[-1] if is_looped and not asks_about(context, naming.SHAPE) else None
 
 
 def _is_certain(computation: Computation, context: Context) -> bool:

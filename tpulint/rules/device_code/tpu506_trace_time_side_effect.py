@@ -6,9 +6,8 @@ from collections.abc import Iterator
 
 from tpulint.absint.domain.events import ApiCall, Computation, Effect, Use
 from tpulint.absint.domain.objects import TraceTimeValue
-from tpulint.diagnostics import traces
-from tpulint.diagnostics.traces import in_calls
-from tpulint.finding import DEVICE_LANE, HOST_LANE, Certainty, Severity, Step
+from tpulint.diagnostics.traces import device_path, device_step, in_calls, path_to_site
+from tpulint.finding import HOST_LANE, Certainty, Severity, Step
 from tpulint.frontends.tensorflow.knowledge import naming, tf_names
 from tpulint.frontends.tensorflow.knowledge.tf_names import FIXED, is_tensorflow
 from tpulint.frontends.tensorflow.program import Program
@@ -17,9 +16,7 @@ from tpulint.queries.device_code import is_behind_guard
 from tpulint.queries.eager_calls import asks_for_eager
 from tpulint.rules.base import Report, Rule, register
 
-MEANT_IN_GRAPHS = frozenset(
-    ["shows", "keeps", "writes"]
-)  # in a graph of TensorFlow 1 these are meant
+MEANT_IN_GRAPHS = ("shows", "keeps", "writes")  # in a graph of TensorFlow 1 these are meant
 SEEDS = frozenset(["seed", "set_seed", "set_random_seed"])
 CONSTANTS = frozenset(["constant", "convert_to_tensor"])
 HARM = {
@@ -57,12 +54,11 @@ class TraceTimeSideEffect(Rule):
                             not effect.context.is_guess,
                             is_in_every_trace(computation, effect.context),
                         ),
-                        trace=(
-                            traces.entry(computation),
-                            *traces.calls(DEVICE_LANE, computation.context, effect.context, skip=1),
-                            traces.step(
-                                DEVICE_LANE, effect.source, f"calls `{effect.name}` while tracing"
-                            ),
+                        trace=path_to_site(
+                            computation,
+                            effect.context,
+                            effect.source,
+                            f"calls `{effect.name}` while tracing",
                         ),
                     )
 
@@ -92,10 +88,10 @@ def _report_kept(program: Program, computation: Computation, use: Use, report: R
         certainty=definite_if(
             not use.context.is_guess and not home.is_guess, is_in_every_trace(computation, home)
         ),
-        trace=(
-            traces.entry(computation),
-            *traces.calls(DEVICE_LANE, computation.context, home, skip=1),
-            traces.step(DEVICE_LANE, origin, "makes the tensor, which is kept"),
+        trace=device_path(
+            computation,
+            home,
+            device_step(origin, "makes the tensor, which is kept"),
             Step(HOST_LANE, culprit.span, "uses it after the step"),
         ),
     )
@@ -114,12 +110,8 @@ def given_to_operations(computation: Computation) -> Iterator[Effect]:
 
 def is_fixed(call: ApiCall) -> bool:
     """Return whether it keeps what it is given for good, or shows it to a human."""
-    return (
-        call.last in tf_names.VARIABLE_MAKERS
-        or call.last in CONSTANTS
-        or naming.INITIALIZER.is_in(call.path)
-        or naming.LOGGING.is_in(call.path)
-    )
+    is_kept = call.last in tf_names.VARIABLE_MAKERS or call.last in CONSTANTS
+    return is_kept or naming.INITIALIZER.is_in(call.path) or naming.LOGGING.is_in(call.path)
 
 
 def is_intended(computation: Computation, effect: Effect) -> bool:
@@ -127,12 +119,13 @@ def is_intended(computation: Computation, effect: Effect) -> bool:
     # In a graph of TensorFlow 1 a `print` shows how the graph is built.
     if effect.kind in MEANT_IN_GRAPHS:
         inner = effect.context.conditions - computation.context.conditions
-        if computation.kind not in tf_names.RUNS_ON_REPLICAS:
-            return True
-        if is_behind_guard(computation, effect.context):
-            return True
-        tells = asks_for_eager(effect.context._replace(conditions=inner))
-        return effect.kind == "shows" and tells
+        return (
+            computation.kind not in tf_names.RUNS_ON_REPLICAS
+            or is_behind_guard(computation, effect.context)
+            or (
+                effect.kind == "shows" and asks_for_eager(effect.context._replace(conditions=inner))
+            )
+        )
     if not naming.RANDOM.is_in(effect.name):
         return effect.kind == "decides"
     # A seeded generator gives the same numbers at each trace: this is meant to be fixed.

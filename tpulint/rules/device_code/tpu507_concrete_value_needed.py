@@ -74,8 +74,13 @@ class ConcreteValueNeeded(Rule):
 
     def check(self, program: Program, report: Report) -> None:
         has_methods = ENABLES in program.named  # then tensors have NumPy's methods
+        # Functions are switched to eager mode, for a strategy that may be no TPU's.
+        is_eager = any(
+            all(argument.value != Const(False) for argument in call.arguments)
+            for call in program.named_any(RUNS_EAGERLY)
+        )
         for computation in program.computations:
-            if may_run_eagerly(program, computation):
+            if is_eager and computation.certainty is not Certainty.DEFINITE:
                 continue
             for call in computation.calls:
                 value = needed_value(call)
@@ -86,6 +91,7 @@ class ConcreteValueNeeded(Rule):
                 is_left = left_to_python(program, computation, call.site, may_be_cast(call))
                 if is_left is None:
                     continue
+                doubt = "if it is a tensor" if is_left is Certainty.DEFINITE else FOR_KERAS_2
                 report(
                     call.site.span,
                     f"`{name(call)}` needs the value of a tensor, but tensors have none while"
@@ -95,28 +101,15 @@ class ConcreteValueNeeded(Rule):
                     trace=path_to_site(
                         computation, call.context, call.site, "needs the value of a tensor"
                     ),
-                    doubt=doubt_about(program, computation, call.context)
-                    or ("if it is a tensor" if is_left is Certainty.DEFINITE else FOR_KERAS_2),
+                    doubt=doubt_about(program, computation, call.context) or doubt,
                 )
             for test in computation.effects:
                 # In a graph of TensorFlow 1, tensors are keys of dicts.
                 is_key = test.name == INDEXES and computation.kind not in STRATEGY_RUN
-                if is_compiled(test.context) and not (is_key or is_allowed(test.context)):
+                # A test on the way may ask for eager code, or for a shape that may be static.
+                is_allowed = asks_for_eager(test.context) or asks_about(test.context, naming.SHAPE)
+                if is_compiled(test.context) and not (is_key or is_allowed):
                     report_test(program, computation, test, report)
-
-
-def may_run_eagerly(program: Program, computation: Computation) -> bool:
-    """Return whether functions are switched to eager mode, for a strategy that may be no TPU's."""
-    return computation.certainty is not Certainty.DEFINITE and any(
-        all(argument.value != Const(False) for argument in call.arguments)
-        for last in RUNS_EAGERLY
-        for call in program.named.get(last, ())
-    )
-
-
-def is_allowed(context: Context) -> bool:
-    """Return whether a test on the way asks for eager code, or for a shape that may be static."""
-    return asks_for_eager(context) or asks_about(context, naming.SHAPE)
 
 
 def is_tried(context: Context) -> bool:
@@ -128,43 +121,10 @@ def report_test(program: Program, computation: Computation, test: Effect, report
     """Report a test that is not converted, a `raise` under one that is, or a format."""
     may_be_converted = test.kind == MAY_ASK
     is_left = left_to_python(program, computation, test.site, may_be_converted)
-    if is_left is None:
+    fault = fault_of(test)
+    if is_left is None or fault is None:
         return
-    is_asked = may_be_converted or test.kind == ASKS
-    if is_asked and test.name == ITERATES:
-        converts = IN_KERAS_3 if may_be_converted else "only loops that autograph converts can"
-        message = (
-            "Python takes the items of a tensor here, but while device code is traced,"
-            f" {converts}: use `tf.unstack` or `tf.map_fn`"
-        )
-        last = "takes the items of a tensor"
-    elif test.kind == ASKS and test.name == INDEXES:
-        message = (
-            "a tensor is no index of a Python list, and no key of a dict: use `tf.gather` with a"
-            " tensor of the items"
-        )
-        last = "takes the item that a tensor says"
-    elif is_asked:
-        message = (
-            f"Python's `{test.name}` tests a tensor, but tensors have no value while device code is"
-            f" traced, and {IN_KERAS_3 if may_be_converted else UNCONVERTED}: use"
-            f" {INSTEAD[test.name]}"
-        )
-        last = "tests a tensor"
-    elif test.kind == FAILS and not is_tried(test.context):
-        message = (
-            "this `raise` runs while the step is traced, whatever the tensor is that is tested:"
-            " return the tensor from the step, and test it outside"
-        )
-        last = "raises in each trace"
-    elif test.kind == FORMATS:
-        message = (
-            f"{test.name} formats a tensor as a number, but tensors have no value while device code"
-            " is traced, so it raises a `TypeError`: use `tf.print`, or format it outside the step"
-        )
-        last = "formats a tensor"
-    else:
-        return
+    message, last = fault
     report(
         test.site.span,
         message,
@@ -178,6 +138,40 @@ def report_test(program: Program, computation: Computation, test: Effect, report
         trace=path_to_site(computation, test.context, test.site, last),
         doubt="" if is_left is Certainty.DEFINITE else FOR_KERAS_2,
     )
+
+
+def fault_of(test: Effect) -> tuple[str, str] | None:
+    """Return the message and what the trace says, where Python asks a tensor or raises."""
+    may_be_converted = test.kind == MAY_ASK
+    is_asked = may_be_converted or test.kind == ASKS
+    if is_asked and test.name == ITERATES:
+        converts = IN_KERAS_3 if may_be_converted else "only loops that autograph converts can"
+        return (
+            "Python takes the items of a tensor here, but while device code is traced,"
+            f" {converts}: use `tf.unstack` or `tf.map_fn`"
+        ), "takes the items of a tensor"
+    if test.kind == ASKS and test.name == INDEXES:
+        return (
+            "a tensor is no index of a Python list, and no key of a dict: use `tf.gather` with a"
+            " tensor of the items"
+        ), "takes the item that a tensor says"
+    if is_asked:
+        return (
+            f"Python's `{test.name}` tests a tensor, but tensors have no value while device code is"
+            f" traced, and {IN_KERAS_3 if may_be_converted else UNCONVERTED}: use"
+            f" {INSTEAD[test.name]}"
+        ), "tests a tensor"
+    if test.kind == FAILS and not is_tried(test.context):
+        return (
+            "this `raise` runs while the step is traced, whatever the tensor is that is tested:"
+            " return the tensor from the step, and test it outside"
+        ), "raises in each trace"
+    if test.kind == FORMATS:
+        return (
+            f"{test.name} formats a tensor as a number, but tensors have no value while device code"
+            " is traced, so it raises a `TypeError`: use `tf.print`, or format it outside the step"
+        ), "formats a tensor"
+    return None
 
 
 def left_to_python(
@@ -212,35 +206,38 @@ def needed_value(call: ApiCall) -> Tensor | Variable | None:
     if seed is not None and isinstance(seed.value, Tensor) and _is_drawn(call):
         return symbolic_tensor(seed.value)
     home, _, last = call.path.rpartition(".")
+    package = home.partition(".")[0]
+    values = [argument.value for argument in call.arguments]
+    first = values[0] if values else UNKNOWN
     if last in KERAS_VALUES and home.endswith("keras.backend") and _is_of_strategy(call):
-        argument = call.arguments[0].value if call.arguments else UNKNOWN
-        return _has_no_value(argument, home)
-    if home == "builtins" and last in COMPARES and len(call.arguments) > 1:
-        compared = [_has_no_value(argument.value, home) for argument in call.arguments]
-        return next((value for value in compared if value is not None), None)
-    if home == "builtins" and last in COMPARES_ITEMS and len(call.arguments) == 1:
-        several = call.arguments[0].value
-        items = several.items if isinstance(several, Sequence) and not several.open else []
-        compared = [_has_no_value(item, home) for item in items]
-        return next((value for value in compared if value is not None and len(items) > 1), None)
-    if home == "builtins" and last in ASKS_ITEMS and call.arguments:
-        asked = call.arguments[0].value
-        first = asked.items[:1] if isinstance(asked, Sequence) else []
-        return _has_no_value(first[0], home) if first else None
+        return _has_no_value(first, home)
+    compared = _compared(last, values) if home == "builtins" else []
+    if compared:
+        return next(filter(None, (_has_no_value(value, home) for value in compared)), None)
     # autograph/operators/py_builtins.py: `len`, `range`, `abs`... become operations.
     converts = last in CONVERTED and call.context.converts_control_flow and not may_be_cast(call)
     is_python = home == "builtins" and last in CONVERTED | NUMBERS_ONLY and not converts
     if home == "math" or is_python:
-        return _needed(call.arguments[0].value if call.arguments else UNKNOWN, home)
-    package = home.partition(".")[0]
+        return _needed(first, home)
     if package in ARRAY_PACKAGES and (last.islower() or package == "cv2"):  # classes are not
         if package == "numpy" and last in TAKE_ANY_OBJECT:
             return None
-        entries = [entry for it in call.arguments for entry in _entries(it.value)]
-        taken = [_needed(entry, home) for entry in entries]
-        tensors = [tensor for tensor in taken if isinstance(tensor, Tensor)]
+        entries = [entry for value in values for entry in _entries(value)]
+        tensors = [it for entry in entries if isinstance(it := _needed(entry, home), Tensor)]
         return min(tensors, key=lambda tensor: tensor.sort != "tensor", default=None)
     return None
+
+
+def _compared(function: str, values: list[Value]) -> list[Value]:
+    """Return what a function of Python compares, or asks whether it is true."""
+    if function in COMPARES and len(values) > 1:
+        return values
+    first = values[0] if values else UNKNOWN
+    items = first.items if isinstance(first, Sequence) else []
+    if function in ASKS_ITEMS:
+        return items[:1]
+    are_all = isinstance(first, Sequence) and not first.open and len(items) > 1
+    return items if function in COMPARES_ITEMS and len(values) == 1 and are_all else []
 
 
 def _entries(value: Value, depth: int = 0) -> Iterator[Value]:
@@ -287,8 +284,11 @@ def _weights(owner: Value | None) -> Variable | None:
 
 def _saved(owner: Value | None) -> Variable | None:
     """Return the weights whose values `save` of a checkpoint or of a Keras model needs."""
-    is_checkpoint = isinstance(owner, ExternalObject) and owner.last in CHECKPOINTS
-    if isinstance(owner, ExternalObject) and is_checkpoint and is_tensorflow(owner.path):
+    if (
+        isinstance(owner, ExternalObject)
+        and owner.last in CHECKPOINTS
+        and is_tensorflow(owner.path)
+    ):
         return Variable(owner.last, "weights", owner.site, owner.context)
     return _weights(owner) if is_model(owner) else None
 

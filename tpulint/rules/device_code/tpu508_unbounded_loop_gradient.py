@@ -10,6 +10,7 @@ from tpulint.absint.domain.events import Access, ApiCall, Computation, Context, 
 from tpulint.absint.domain.objects import ExternalObject
 from tpulint.absint.domain.structures import tensors, with_alternatives
 from tpulint.absint.domain.values import NONE, UNKNOWN, Const, External, Value
+from tpulint.absint.interpreter.operators import COMPARISONS
 from tpulint.diagnostics import traces
 from tpulint.finding import DEVICE_LANE, Severity
 from tpulint.frontends.tensorflow.knowledge.tf_names import LAYERS_WITH_WEIGHTS, words
@@ -33,9 +34,7 @@ STOPS = words("""
     greater_equal less less_equal logical_and logical_or logical_not logical_xor bitwise_and
     bitwise_or bitwise_xor left_shift right_shift
 """)
-COMPARES = frozenset(
-    ["Equal", "NotEqual", "LessThan", "LessThanEqual", "GreaterThan", "GreaterThanEqual"]
-)
+NO_BOUNDS = ("dtype", "name")  # arguments of a `tf.range`
 LABELS_AND_OUTPUT = 2  # what an unseen loss takes: of more tensors it may take some only
 # Operators and calls whose gradient needs what a round has computed. A sum's needs nothing, and
 # then no list of unknown length is made.
@@ -91,10 +90,12 @@ class UnboundedLoopGradient(Rule):
 def gradient_calls(computation: Computation) -> Iterator[ApiCall]:
     """Yield the calls of device code that take a gradient."""
     for call in (*computation.calls, *computation.updates):
-        if call.last not in LOSSES or not is_compiled(call.context):
-            continue
-        if call.last != "gradient" or (
-            isinstance(call.receiver, ExternalObject) and call.receiver.last == "GradientTape"
+        owner = call.receiver
+        is_tape = isinstance(owner, ExternalObject) and owner.last == "GradientTape"
+        if (
+            call.last in LOSSES
+            and is_compiled(call.context)
+            and (call.last != "gradient" or is_tape)
         ):
             yield call
 
@@ -103,7 +104,8 @@ def unbounded_loops(
     program: Program, computation: Computation, gradient: ApiCall
 ) -> Iterator[UnboundedLoop]:
     """Yield the loops that a gradient flows through, and whose rounds have no bound."""
-    loss = gradient.argument(*LOSSES[gradient.last])
+    argument = gradient.argument(*LOSSES[gradient.last])
+    loss = UNKNOWN if argument is None else argument.value
     stops = {
         id(tensor.operation)
         for call in computation.calls
@@ -111,7 +113,7 @@ def unbounded_loops(
         for tensor in tensors(call.result)
     }
     around = set(map(id, gradient.context.scopes))
-    upstream = before(loss.value if loss is not None else UNKNOWN, stops)
+    upstream = before(loss, stops)
     scopes = {
         id(scope): scope
         for operation in upstream.values()
@@ -127,26 +129,19 @@ def unbounded_loops(
         remedy = remedy_of(program, computation, scope) if is_trained else ""
         if remedy:
             reached = all(place.context.reached_whenever(gradient.context) for place in inside)
-            is_sure = reached and multiplies(computation, scope)
-            yield UnboundedLoop(scope, is_sure and _alone(loss and loss.value, scope), remedy)
+            # One loss, and no other in its place; what a loop began with leaves the loop, too.
+            is_alone = argument is not None and all(
+                tensor.site == scope.site or not other for tensor, other in with_alternatives(loss)
+            )
+            is_sure = reached and multiplies(computation, scope) and is_alone
+            yield UnboundedLoop(scope, is_sure, remedy)
 
 
 def _maps_a_stop(call: ApiCall) -> bool:
     """Return whether `tf.nest.map_structure(tf.stop_gradient, ...)` is called."""
-    if call.last != "map_structure" or not call.arguments:
-        return False
-    function = call.arguments[0].value
-    return isinstance(function, External) and function.last in STOPS
-
-
-def _alone(value: Value | None, loop: Scope) -> bool:
-    """Return whether there is one loss, and no other in its place.
-
-    What a loop gives may be what it began with, but that leaves the loop, too.
-    """
-    return value is not None and all(
-        tensor.site == loop.site or not other for tensor, other in with_alternatives(value)
-    )
+    function = call.arguments[0].value if call.arguments else None
+    is_stop = isinstance(function, External) and function.last in STOPS
+    return is_stop and call.last == "map_structure"
 
 
 def before(value: Value, stops: set[int]) -> dict[int, Operation]:
@@ -160,7 +155,7 @@ def _closed(operations: Iterable[Operation], stops: set[int]) -> dict[int, Opera
         return (
             operation
             for operation in operations
-            if id(operation) not in stops and operation.operator not in COMPARES
+            if id(operation) not in stops and operation.operator not in COMPARISONS
         )
 
     def taken(operation: Operation) -> Iterable[Operation]:
@@ -197,7 +192,7 @@ def remedy_of(program: Program, computation: Computation, scope: Scope) -> str:
     """Return what to do about a loop without a bound; "" where it has one."""
     if has_no_bound(computation, scope):
         return ": pass `maximum_iterations`, or loop over `tf.range`"
-    if is_bounded_by_data(program, computation, scope):
+    if any(map(is_data, bounds_of(program, computation, scope))):
         return (
             ", and this one depends on data: pass a constant, and mask the rounds that are unused"
         )
@@ -206,48 +201,45 @@ def remedy_of(program: Program, computation: Computation, scope: Scope) -> str:
 
 # AutoGraph makes the length of a `tf.range` the bound: tensorflow/python/autograph/operators/
 # control_flow.py, `_tf_range_for_stmt`.
-def is_bounded_by_data(program: Program, computation: Computation, scope: Scope) -> bool:
-    """Return whether the bound of a loop's rounds is known at run time only."""
+def bounds_of(program: Program, computation: Computation, scope: Scope) -> Iterator[Value]:
+    """Yield what bounds the rounds of a loop."""
     if scope.converted:
-        makers = program.by_result.get(id(scope.payload), ())
-        return any(
-            call.last == "range" and is_data(argument.value)
-            for call in makers
-            for argument in call.arguments
-            if argument.keyword not in ("dtype", "name")
-        )
-    bounds = [
-        call.argument("maximum_iterations")
-        for call in computation.calls
-        if call.site == scope.site and call.last == "while_loop"
-    ]
-    return any(bound is not None and is_data(bound.value) for bound in bounds)
+        for call in program.by_result.get(id(scope.payload), ()):
+            if call.last == "range":
+                yield from (it.value for it in call.arguments if it.keyword not in NO_BOUNDS)
+        return
+    for call in computation.calls:
+        bound = call.argument("maximum_iterations")
+        if call.site == scope.site and call.last == "while_loop" and bound is not None:
+            yield bound.value
 
 
 def has_no_bound(computation: Computation, scope: Scope) -> bool:
     """Return whether the loop is a `while` of Python, or a `while_loop` without a bound."""
-    calls = [call for call in computation.calls if call.site == scope.site]
     if scope.converted:
         is_while = scope.site.module.node_at(scope.site.place, While) is not None
         return is_while and not any(
             call.last == "set_loop_options" and _is_in(call.context, scope)
             for call in computation.calls
         )
-    return any(call.last == "while_loop" and _is_unbounded(call) for call in calls)
+    return any(
+        call.site == scope.site and call.last == "while_loop" and _is_unbounded(call)
+        for call in computation.calls
+    )
 
 
 def _is_unbounded(call: ApiCall) -> bool:
     """Return whether a `while_loop` surely gets no `maximum_iterations`, and keeps its gradient."""
     bound, back_prop = call.argument("maximum_iterations"), call.argument("back_prop", 5)
-    if any(argument.star for argument in call.arguments):
-        return False
-    if back_prop is not None and back_prop.value == Const(False):
-        return False
     plain = [argument for argument in call.arguments if argument.keyword is None]
     # Keras has the bound at the fourth place, TensorFlow behind the seventh.
-    if len(plain) > (3 if "keras" in call.path else 7) or "training_loop" in call.path:
+    may_be_bound = len(plain) > (3 if "keras" in call.path else 7) or any(
+        argument.star for argument in call.arguments
+    )
+    if may_be_bound or "training_loop" in call.path:
         return False
-    return bound is None or bound.value == NONE
+    has_gradient = back_prop is None or back_prop.value != Const(False)
+    return has_gradient and (bound is None or bound.value == NONE)
 
 
 def multiplies(computation: Computation, scope: Scope) -> bool:

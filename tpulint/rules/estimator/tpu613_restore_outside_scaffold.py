@@ -12,7 +12,7 @@ from tpulint.frontends.tensorflow.branch_tests import leaves_tpu
 from tpulint.frontends.tensorflow.knowledge import tf_names
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.certainty import definite_if
-from tpulint.queries.device_code import compiled_calls, is_compiled, moved_calls
+from tpulint.queries.device_code import device_calls, is_compiled
 from tpulint.queries.entry_calls import estimator_of, may_use_tpu, surely_uses_tpu
 from tpulint.rules.base import Report, Rule, register
 
@@ -38,7 +38,7 @@ class RestoreOutsideScaffold(Rule):
             if call.last in RESTORES and not is_compiled(call.context)
         }
         # Soft placement changes nothing: what is made in the computation cannot be run alone.
-        for computation, call in (*compiled_calls(program), *moved_calls(program)):
+        for computation, call in device_calls(program):
             if call.last not in RESTORES or computation.kind != tf_names.MODEL_FN:
                 continue
             estimator, context = computation.call, call.context
