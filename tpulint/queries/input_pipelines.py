@@ -7,7 +7,7 @@ dimension has no static size, even for an endless dataset), data/experimental/op
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
 
@@ -109,13 +109,14 @@ def calls_of(program: Program, feed: Feed) -> list[ApiCall]:
     return program.piped_to.get(id(feed), [])
 
 
-def before(step: ExternalObject) -> Value | None:
-    """Return the dataset before a step."""
-    if step.source is not None:
-        return step.source
-    if step.last in ITERATORS and step.arguments:
-        return step.arguments[0][1]
-    return None
+def before(step: ExternalObject, passed: Collection[str] = ()) -> Value | None:
+    """Return the dataset before a step; steps of the kinds that are `passed` do not count."""
+    source = step.source
+    if source is None and step.last in ITERATORS and step.arguments:
+        source = step.arguments[0][1]
+    while isinstance(source, ExternalObject) and source.last in passed:
+        source = before(source)
+    return source
 
 
 def calls_behind(program: Program, feed: Feed, batch: ExternalObject) -> list[ApiCall]:
@@ -303,9 +304,7 @@ def comes_out_even(batch: ExternalObject) -> bool:
     if size == Const(1):
         return True
     # Only transformations that keep the number of elements are passed.
-    step = before(batch)
-    while isinstance(step, ExternalObject) and step.last in ONE_BY_ONE:
-        step = before(step)
+    step = before(batch, ONE_BY_ONE)
     if not isinstance(step, ExternalObject) or step.last != "from_tensor_slices":
         return False
     rows = _rows([value for _, value in step.arguments])
@@ -320,9 +319,7 @@ def is_never_short(batch: ExternalObject) -> bool:
 
     It has to be in the same call of the same function: others may call that of the batch.
     """
-    step = before(batch)
-    while isinstance(step, ExternalObject) and step.last in ONE_BY_ONE:
-        step = before(step)
+    step = before(batch, ONE_BY_ONE)
     return (
         isinstance(step, ExternalObject)
         and step.last == "repeat"

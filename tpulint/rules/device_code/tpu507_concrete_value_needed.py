@@ -207,13 +207,14 @@ def needed_value(call: ApiCall) -> Tensor | Variable | None:
         return symbolic_tensor(seed.value)
     home, _, last = call.path.rpartition(".")
     package = home.partition(".")[0]
-    values = [argument.value for argument in call.arguments]
-    first = values[0] if values else UNKNOWN
+    taken = [argument.value for argument in call.arguments]
+    first = taken[0] if taken else UNKNOWN
     if last in KERAS_VALUES and home.endswith("keras.backend") and _is_of_strategy(call):
         return _has_no_value(first, home)
-    compared = _compared(last, values) if home == "builtins" else []
+    compared = _compared(last, taken) if home == "builtins" else []
     if compared:
-        return next(filter(None, (_has_no_value(value, home) for value in compared)), None)
+        asked = (_has_no_value(value, home) for value in compared)
+        return next((value for value in asked if value is not None), None)
     # autograph/operators/py_builtins.py: `len`, `range`, `abs`... become operations.
     converts = last in CONVERTED and call.context.converts_control_flow and not may_be_cast(call)
     is_python = home == "builtins" and last in CONVERTED | NUMBERS_ONLY and not converts
@@ -222,7 +223,7 @@ def needed_value(call: ApiCall) -> Tensor | Variable | None:
     if package in ARRAY_PACKAGES and (last.islower() or package == "cv2"):  # classes are not
         if package == "numpy" and last in TAKE_ANY_OBJECT:
             return None
-        entries = [entry for value in values for entry in _entries(value)]
+        entries = [entry for value in taken for entry in _entries(value)]
         tensors = [it for entry in entries if isinstance(it := _needed(entry, home), Tensor)]
         return min(tensors, key=lambda tensor: tensor.sort != "tensor", default=None)
     return None

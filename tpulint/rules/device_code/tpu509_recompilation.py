@@ -131,12 +131,12 @@ def _check_padding(program: Program, feed: Feed, report: Report) -> None:
 
 def is_padded_to_longest(batch: ExternalObject) -> bool:
     """Return whether rows are padded to the longest, also by leaving out `padded_shapes`."""
+    if batch.last != "padded_batch":
+        return False
     shapes = batch.argument("padded_shapes", 1)
-    if batch.last != "padded_batch" or (shapes is not None and shapes != NONE):
-        return batch.last == "padded_batch" and shapes is not None and is_open(shapes)
-    rows = before(batch)
-    while isinstance(rows, ExternalObject) and rows.last in tf_names.HAND_ON:
-        rows = before(rows)
+    if shapes is not None and shapes != NONE:
+        return is_open(shapes)
+    rows = before(batch, tf_names.HAND_ON)
     return isinstance(rows, ExternalObject) and has_rows_of_any_length(rows)
 
 
@@ -183,51 +183,28 @@ def retraced_calls(program: Program) -> Iterator[Retraced]:
     for computation in program.computations:
         if computation.kind not in tf_names.STRATEGY_RUN or not may_be_tpus(computation):
             continue
-        outer = next(
-            (scope for scope in computation.context.scopes if scope.kind == FUNCTION), None
-        )
+        scopes = computation.context.scopes
+        outer = next((scope for scope in scopes if scope.kind == FUNCTION), None)
         if outer is None or not isinstance(outer.payload, TracedCall):
             continue
-        before = computation.context.scopes[: computation.context.scopes.index(outer)]
-        around = [scope for scope in reversed(before) if scope.kind in (LOOP, TRY)]
-        loops = list(takewhile(lambda scope: scope.kind == LOOP, around))
-        if keeps_traces(program, outer.payload.function):
-            for loop in loops[1:]:
-                yield from _of_outer_loop(program, computation, loop, outer)
-            for loop in loops[:1]:
-                yield from _of_loop(program, computation, loop, outer)
+        function = outer.payload.function
+        around = scopes[scopes.index(outer) :: -1] if keeps_traces(program, function) else ()
+        kinds = [scope for scope in around if scope.kind in (LOOP, TRY)]
+        loops = list(takewhile(lambda scope: scope.kind == LOOP, kinds))
+        for loop in (*loops[1:], *loops[:1]):
+            is_around = loop is not loops[0]  # another loop is around the call
+            for place, counter, is_shape in causes(program, computation, loop, outer, is_around):
+                yield Retraced(
+                    computation, function, outer.site, place, loop.site, counter, is_shape
+                )
 
 
-def _of_outer_loop(
-    program: Program, computation: Computation, loop: Scope, traced: Scope
-) -> Iterator[Retraced]:
-    """Yield the arguments that are the counter of a loop around the one that calls the step."""
+def causes(
+    program: Program, computation: Computation, loop: Scope, traced: Scope, is_around: bool
+) -> Iterator[tuple[Site, str, bool]]:
+    """Yield what makes another trace in each round: the place, the counter, whether by a shape."""
     assert isinstance(traced.payload, TracedCall)
-    function, module = traced.payload.function, loop.site.module
-    node = module.node_at(loop.site.place, For)
-    if node is None or traced.site.module is not module or _has_few_rounds(loop.payload):
-        return
-    inside = list(walk(*node.body))
-    # A loop inside may count with the same name.
-    counters = frozenset(
-        name
-        for name in _counters(program, loop, node)[1]
-        if not any(_is_set(item, name) for item in inside)
-    )
-    for call in inside:
-        if isinstance(call, CallNode) and call.place == traced.site.place:
-            for argument in call.arguments:
-                place = module.site(argument.place)
-                if counter := _counted(argument.value, counters):
-                    yield Retraced(computation, function, traced.site, place, loop.site, counter)
-
-
-def _of_loop(
-    program: Program, computation: Computation, loop: Scope, traced: Scope
-) -> Iterator[Retraced]:
-    assert isinstance(traced.payload, TracedCall)
-    function, module = traced.payload.function, loop.site.module
-    own_place = loop.site.place
+    module, own_place = loop.site.module, loop.site.place
     node = module.node_at(own_place, For) or module.node_at(own_place, While)
     if node is None or traced.site.module is not module:
         return
@@ -236,41 +213,42 @@ def _of_loop(
     call = next((item for item in calls if item.place == traced.site.place), None)
     if call is None:
         return
-    is_over_data, counters = (
-        _counters(program, loop, node) if isinstance(node, For) else (False, frozenset())
-    )
-    codes = [module.facts.functions[item.function] for item in inside if isinstance(item, Define)]
-    if is_over_data and (function.code in codes or is_traced_anew(call, node.body)):
-        yield Retraced(computation, function, traced.site, traced.site, loop.site, "")
+    has_few_rounds = _has_few_rounds(loop.payload)
+    is_over_data, counters = _counters(program, loop, node)
+    if is_around:
+        # A loop inside may count with the same name.
+        own = {name for name in counters if not any(_is_set(item, name) for item in inside)}
+        for argument in () if has_few_rounds else call.arguments:
+            if counter := _counted(argument.value, frozenset(own)):
+                yield module.site(argument.place), counter, False
         return
-    if _has_few_rounds(loop.payload):
-        return
-    if is_traced_anew(call, node.body) and _counts_rounds(program, loop):
-        yield Retraced(computation, function, traced.site, traced.site, loop.site, "")
-        return
-    counters |= kept_numbers(module, node) | counted_updates(program, computation, module, node)
-    counters |= derived(node.body, counters)
-    for argument in call.arguments:
-        place = module.site(argument.place)
-        for counter, is_shape in changing(argument.value, node.body, counters):
-            yield Retraced(computation, function, traced.site, place, loop.site, counter, is_shape)
+    is_anew = is_traced_anew(call, node.body)
+    defined = [module.facts.functions[it.function] for it in inside if isinstance(it, Define)]
+    is_made_inside = is_anew or traced.payload.function.code in defined
+    ranges = program.by_result.get(id(loop.payload), ())
+    is_range = any(call.path == "builtins.range" for call in ranges)
+    if (is_over_data and is_made_inside) or (is_anew and is_range and not has_few_rounds):
+        yield traced.site, "", False
+    elif not has_few_rounds:
+        counters |= kept_numbers(module, node) | counted_updates(program, computation, module, node)
+        counters |= derived(node.body, counters)
+        for argument in call.arguments:
+            for counter, is_shape in changing(argument.value, node.body, counters):
+                yield module.site(argument.place), counter, is_shape
 
 
 def is_traced_anew(call: CallNode, body: Sequence[Statement]) -> bool:
     """Return whether `tf.function` is called in the loop that calls its result."""
     callee = call.callee
     if isinstance(callee, Name):
-        assigned = [
-            item.value for item in body if isinstance(item, Assign) and _is_set(item, callee.id)
-        ]
+        assigned = _assigned(body, callee.id)
         callee = assigned[0] if len(assigned) == 1 else callee
     return isinstance(callee, CallNode) and last_name(callee.callee) in tf_names.TRACERS
 
 
-def _counts_rounds(program: Program, loop: Scope) -> bool:
-    """Return whether the loop is over a `range`."""
-    calls = program.by_result.get(id(loop.payload), ())
-    return any(call.path == "builtins.range" for call in calls)
+def _assigned(body: Sequence[Node], name: str) -> list[Expression]:
+    """Return what statements of a body, none inside another, assign to a name."""
+    return [item.value for item in body if isinstance(item, Assign) and _is_set(item, name)]
 
 
 def derived(body: Sequence[Statement], counters: frozenset[str]) -> frozenset[str]:
@@ -298,26 +276,22 @@ def changing(
         for item in value.items:
             yield from changing(item.value if isinstance(item, DictItem) else item, body, counters)
     elif isinstance(value, Name):
-        for item in _put_into(value.id, body):
-            if counter := _counted(item, counters):
+        for statement in body:
+            # What each round puts into a list or a dict, as in `batch["weight"] = step / 100`.
+            if (
+                isinstance(statement, Assign)
+                and any(
+                    isinstance(target, Subscript) and dotted_path(target.base) == value.id
+                    for target in statement.targets
+                )
+                and (counter := _counted(statement.value, counters))
+            ):
                 yield counter, False
-        assigned = [
-            item.value for item in body if isinstance(item, Assign) and _is_set(item, value.id)
-        ]
+        assigned = _assigned(body, value.id)
         if len(assigned) == 1 and _is_assigned_once(body, value.id):
             counter = shaped_by(assigned[0], counters)
             if counter := counter or (value.id if _grows(assigned[0], value.id) else ""):
                 yield counter, True
-
-
-def _put_into(name: str, body: Sequence[Statement]) -> Iterator[Expression]:
-    """Yield what each round puts into a list or a dict, as in `batch["weight"] = step / 100`."""
-    for item in body:
-        if isinstance(item, Assign) and any(
-            isinstance(target, Subscript) and dotted_path(target.base) == name
-            for target in item.targets
-        ):
-            yield item.value
 
 
 def _counted(value: Expression, counters: frozenset[str]) -> str:
@@ -334,35 +308,28 @@ def shaped_by(value: Expression, counters: frozenset[str]) -> str:
         index = value.index
         for part in index.items if isinstance(index, Display) else [index]:
             if isinstance(part, Slice):
-                bounds = [_counted(bound, counters) for bound in part.bounds]
-                constant = [isinstance(bound, Constant) for bound in part.bounds]
+                counted = [counter for it in part.bounds if (counter := _counted(it, counters))]
+                constants = [bound for bound in part.bounds if isinstance(bound, Constant)]
                 # A window between two such bounds may have one size.
-                if sum(map(bool, bounds)) == 1 and sum(constant) == len(bounds) - 1:
-                    return next(filter(None, bounds))
+                if len(counted) == 1 and len(constants) == len(part.bounds) - 1:
+                    return counted[0]
     if not isinstance(value, CallNode) or not value.arguments:
         return ""
     first, name = value.arguments[0].value, last_name(value.callee)
     if name in KEEP_SHAPE:
         return shaped_by(first, counters)
     sizes = first.items if isinstance(first, Display) else [first]
-    return (
-        next(filter(None, (_counted(item, counters) for item in sizes)), "")
-        if name in OF_SHAPE
-        else ""
-    )
+    counted = [counter for item in sizes if (counter := _counted(item, counters))]
+    return counted[0] if counted and name in OF_SHAPE else ""
 
 
 def _grows(value: Expression, name: str) -> bool:
     """Return whether a tensor is made of the whole one of the last round and something else."""
-    return (
-        isinstance(value, CallNode)
-        and last_name(value.callee) == "concat"
-        and bool(value.arguments)
-        and isinstance(value.arguments[0].value, Display)
-        and any(
-            isinstance(item, Name) and item.id == name for item in value.arguments[0].value.items
-        )
-    )
+    match value:
+        case CallNode(callee=callee, arguments=[CallArgument(value=Display(items=items)), *_]):
+            is_concat = last_name(callee) == "concat"
+            return is_concat and any(isinstance(it, Name) and it.id == name for it in items)
+    return False
 
 
 def kept_numbers(module: Module, loop: For | While) -> frozenset[str]:
@@ -385,11 +352,7 @@ def kept_numbers(module: Module, loop: For | While) -> frozenset[str]:
         if len(changes) != 1 or path in parameters:
             continue
         others = module.nodes() if "." in path else around
-        set_to = [
-            item.value
-            for item in others
-            if isinstance(item, Assign) and item is not change and _is_set(item, path)
-        ]
+        set_to = _assigned([item for item in others if item is not change], path)
         if set_to and all(map(_is_number, set_to)):
             numbers.add(path)
     return frozenset(numbers)
@@ -411,17 +374,24 @@ def counted_updates(
         for call in program.named.get("numpy", ())
         if call.receiver is not None and any(call.receiver is count for count in counts)
     }
-    # tensorflow/core/function/trace_type/trace_type_builder.py: a number of NumPy is a tensor.
-    return frozenset(
-        target.id
-        for item in loop.body
-        if isinstance(item, Assign) and isinstance(item.value, CallNode)
-        if dotted_path(item.value.callee) in ("int", "float") and len(item.value.arguments) == 1
-        if isinstance(number := item.value.arguments[0].value, CallNode)
-        if module.site(number.place) in read
-        for target in item.targets
-        if isinstance(target, Name) and _is_assigned_once(loop.body, target.id)
-    )
+    numbers: set[str] = set()
+    for item in loop.body:
+        match item:
+            # tensorflow/core/function/trace_type/trace_type_builder.py: a number of NumPy is a
+            # tensor.
+            case Assign(
+                targets=targets,
+                value=CallNode(
+                    callee=Name(id="int" | "float"),
+                    arguments=[CallArgument(value=CallNode() as number)],
+                ),
+            ) if module.site(number.place) in read:
+                numbers |= {
+                    target.id
+                    for target in targets
+                    if isinstance(target, Name) and _is_assigned_once(loop.body, target.id)
+                }
+    return frozenset(numbers)
 
 
 def _changed_number(statement: Statement) -> str:
@@ -438,20 +408,17 @@ def _is_set(statement: Node, path: str) -> bool:
     """Return whether a statement binds a name, or the attribute of that name of any object."""
     match statement:
         case Assign(targets=targets):
-            bound = list(walk(*targets))
+            bound = targets
         case AugmentedAssign(target=target) | For(target=target):
-            bound = list(walk(target))
+            bound = [target]
         case NamedExpression(name=name):
             return name == path
         case _:
             return False
-    return any(_names(item, path) for item in bound)
-
-
-def _names(node: Node, path: str) -> bool:
-    if "." in path:
-        return isinstance(node, Attribute) and node.name == path.rpartition(".")[2]
-    return isinstance(node, Name) and node.id == path
+    _, dot, last = path.rpartition(".")
+    if dot:
+        return any(isinstance(item, Attribute) and item.name == last for item in walk(*bound))
+    return any(isinstance(item, Name) and item.id == last for item in walk(*bound))
 
 
 def _is_assigned_once(body: Sequence[Statement], name: str) -> bool:
@@ -477,11 +444,12 @@ def keeps_traces(program: Program, function: Function) -> bool:
     return KEEPS_ONE_TRACE.isdisjoint(option for option in options if option is not None)
 
 
-def _counters(program: Program, loop: Scope, node: For) -> tuple[bool, frozenset[str]]:
+def _counters(program: Program, loop: Scope, node: For | While) -> tuple[bool, frozenset[str]]:
     """Return whether a loop is over data, and the names of Python's numbers that it counts with."""
-    iterated, target = loop.payload, node.target
-    if _is_data(iterated):
-        return True, frozenset()
+    iterated = loop.payload
+    if not isinstance(node, For) or _is_data(iterated):
+        return isinstance(node, For), frozenset()
+    target = node.target
     for call in program.by_result.get(id(iterated), ()):
         if call.path == "builtins.range" and not _has_few_rounds(iterated):
             return False, _named(target)
