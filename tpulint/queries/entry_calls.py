@@ -8,7 +8,7 @@ tpu_estimator.py and tpu_config.py.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from tpulint.absint.domain.events import ApiCall, Argument, Cluster, Computation, Context, Tensor
 from tpulint.absint.domain.objects import ExternalObject, Mapping, Sequence, function_of
@@ -39,34 +39,28 @@ from tpulint.ordering import Truth
 from tpulint.queries.strategies import is_run
 from tpulint.syntax.nodes import Constant, Return, first_place, walk
 
-
-def _words(text: str) -> tuple[str, ...]:
-    return tuple(text.split())
-
-
-_SHARD = _words("""
+_OF_SHARD = """
     computation inputs num_shards input_shard_axes outputs_from_all_shards output_shard_axes
     infeed_queue device_assignment name xla_options
-""")
+"""
 SIGNATURES = {
-    "replicate": _words(
-        """
-        computation inputs infeed_queue device_assignment name maximum_shapes padding_spec
-        xla_options
-        """
-    ),
-    "split_compile_and_replicate": _words(
-        """
-        computation inputs infeed_queue device_assignment name use_tpu maximum_shapes
-        padding_spec xla_options
-        """
-    ),
-    "shard": _SHARD,
-    "split_compile_and_shard": _SHARD,
-    "batch_parallel": _words(
-        "computation inputs num_shards infeed_queue device_assignment name xla_options"
-    ),
-    "rewrite": _words("computation inputs infeed_queue device_assignment name xla_options"),
+    name: parameters.split()
+    for name, parameters in {
+        "replicate": """
+            computation inputs infeed_queue device_assignment name maximum_shapes padding_spec
+            xla_options
+        """,
+        "split_compile_and_replicate": """
+            computation inputs infeed_queue device_assignment name use_tpu maximum_shapes
+            padding_spec xla_options
+        """,
+        "shard": _OF_SHARD,
+        "split_compile_and_shard": _OF_SHARD,
+        "batch_parallel": """
+            computation inputs num_shards infeed_queue device_assignment name xla_options
+        """,
+        "rewrite": "computation inputs infeed_queue device_assignment name xla_options",
+    }.items()
 }
 REPLICATES = ("replicate", "split_compile_and_replicate")
 
@@ -87,10 +81,10 @@ def returned_values(computation: Computation) -> Iterator[Argument]:
     """Yield what its function returns, where that is written, as if they were arguments."""
     if computation.result is not None and (is_run(computation) or is_replicated(computation)):
         for returned in options(computation.result):
-            if not isinstance(returned, (Sequence, Mapping)):
-                place = _only_returned(computation.callee)
-            else:
+            if isinstance(returned, (Sequence, Mapping)):
                 place = returned.site
+            else:
+                place = _only_returned(computation.callee)
             if place is not None:
                 yield Argument(None, "", returned, place)
 
@@ -104,9 +98,8 @@ def _only_returned(callee: Value) -> Site | None:
         return None
     value = returns[0].value
     # A literal has no place of its own.
-    return Site(
-        function.module, returns[0].place if isinstance(value, Constant) else first_place(value)
-    )
+    place = returns[0].place if isinstance(value, Constant) else first_place(value)
+    return Site(function.module, place)
 
 
 def argument(entry: Computation, name: str) -> Argument | None:
@@ -124,19 +117,18 @@ def argument_value(entry: Computation, name: str) -> Value:
 
 def is_given(value: Value) -> bool:
     """Return whether an argument certainly is something other than None and an empty structure."""
-    return not any(_may_be_nothing(option) for option in options(value))
+    return not any(
+        option.open or not option.items
+        if isinstance(option, (Sequence, Mapping))
+        # An unseen function gives a Tensor, as far as one sees.
+        else option in (UNKNOWN, NONE) or isinstance(option, (Opaque, Tensor))
+        for option in options(value)
+    )
 
 
 def is_empty(value: Value) -> bool:
     """Return whether `value` is an empty list: TensorFlow takes it as not given."""
     return isinstance(value, Sequence) and not value.items and not value.open
-
-
-def _may_be_nothing(value: Value) -> bool:
-    if isinstance(value, (Sequence, Mapping)):
-        return value.open or not value.items
-    # An unseen function gives a Tensor, as far as one sees.
-    return value in (UNKNOWN, NONE) or isinstance(value, (Opaque, Tensor))
 
 
 def replicas(entry: Computation) -> int | None:
@@ -166,10 +158,23 @@ def is_number(value: Value) -> bool:
     return isinstance(value, Const) and type(value.value) in (int, float)
 
 
+def range_of(bounds: Iterable[int | None]) -> range | None:
+    """Return the range of some numbers; None where one is not known, or the step is 0."""
+    numbers = list(bounds)
+    known = [number for number in numbers if number is not None]
+    return range(*known) if len(known) == len(numbers) and 0 not in known[2:] else None
+
+
 def flag_defaults(program: Program, flag: Value, site: Site) -> Iterator[int | None]:
     """Yield the numbers that the flag has at `site` where the command line does not set it."""
     if isinstance(flag, Opaque) and flag.parent is not None and flag.parent.path == COMMAND_LINE:
-        yield from _option_defaults(program, flag.last)
+        # An option of `argparse`.
+        for call in program.named.get("add_argument", ()):
+            default = call.argument("default")
+            spellings = [argument.value for argument in call.arguments if argument.keyword is None]
+            names = {str(name.value).lstrip("-") for name in spellings if isinstance(name, Const)}
+            if default is not None and flag.last in {name.replace("-", "_") for name in names}:
+                yield constant_int(default.value)
     if not isinstance(flag, External):
         return
     defaults = _integer_flags(program).get(Const(flag_name(flag)), {})
@@ -188,16 +193,6 @@ def _integer_flags(program: Program) -> dict[Const, dict[Module, list[int | None
             modules = flags.setdefault(name.value, {})
             modules.setdefault(call.site.module, []).append(constant_int(default.value))
     return flags
-
-
-def _option_defaults(program: Program, option: str) -> Iterator[int | None]:
-    """Yield the defaults of an option of `argparse`."""
-    for call in program.named.get("add_argument", ()):
-        default = call.argument("default")
-        spellings = [argument.value for argument in call.arguments if argument.keyword is None]
-        names = {str(name.value).lstrip("-") for name in spellings if isinstance(name, Const)}
-        if default is not None and option in {name.replace("-", "_") for name in names}:
-            yield constant_int(default.value)
 
 
 def flag_name(value: External) -> str:
@@ -304,7 +299,7 @@ def broadcasts_input(program: Program, estimator: ApiCall) -> bool | None:
 
     Where the configuration of an estimator is not seen, it is one of those that the program makes.
     """
-    modes = list(options(tpu_config_value(estimator, INPUT_MODE, 3)))
+    modes = options(tpu_config_value(estimator, INPUT_MODE, 3))
     if not all(map(_is_input_mode, modes)):
         configurations = program.named.get("TPUConfig", ())
         if not configurations or any(
@@ -312,11 +307,9 @@ def broadcasts_input(program: Program, estimator: ApiCall) -> bool | None:
         ):
             return None
         arguments = [call.argument(INPUT_MODE, 3) for call in configurations]
-        modes = [
-            option
-            for argument in arguments
-            for option in (options(argument.value) if argument is not None else (NONE,))
-        ]
+        modes = tuple(
+            option for it in arguments for option in (options(it.value) if it else (NONE,))
+        )
     if any(isinstance(mode, External) and mode.last == "BROADCAST" for mode in modes):
         return True
     return False if all(map(_is_input_mode, modes)) else None
@@ -360,16 +353,21 @@ SOURCES = ("from_tensors", "from_tensor_slices")
 
 def element_made(step: ExternalObject) -> Value | None:
     """Return an element of what a step makes; None where it is not seen."""
-    transformation = step.arguments[0][1] if step.last == "apply" and step.arguments else step
+    transformation = applied_by(step)
     if isinstance(transformation, ExternalObject) and transformation.last in MAPS:
         return transformation.inner
     is_source = step.last in SOURCES and len(step.arguments) == 1
     return step.arguments[0][1] if is_source else None
 
 
+def applied_by(step: ExternalObject) -> Value:
+    """Return the transformation that `apply` is given; every other step is one itself."""
+    return step.arguments[0][1] if step.last == "apply" and step.arguments else step
+
+
 def keeps_dtypes(step: ExternalObject) -> bool:
     """Return whether a step of a pipeline hands on the dtypes of the elements that it gets."""
-    applied = step.arguments[0][1] if step.last == "apply" and step.arguments else step
+    applied = applied_by(step)
     return isinstance(applied, ExternalObject) and applied.last in KEEP_DTYPES
 
 

@@ -32,6 +32,7 @@ from tpulint.frontends.tensorflow.knowledge import naming, tf_names
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.shapes import described, shape_of
 from tpulint.ordering import reachable
+from tpulint.queries.entry_calls import applied_by, constant_int, range_of
 from tpulint.syntax.nodes import CallArgument, Constant
 
 # The position of `drop_remainder` among the arguments, self left out.
@@ -261,14 +262,12 @@ def _elements_from(value: Value) -> list[Value]:
 
 def _of_transformation(step: ExternalObject) -> list[Value]:
     """Model `apply(map_and_batch(...))`; some transformations leave the batch alone."""
-    transformation = step.arguments[0][1] if step.arguments else UNKNOWN
-    datasets: list[Value] = []
-    for option in options(transformation):
-        if isinstance(option, ExternalObject) and option.last in KEEPS and step.source is not None:
-            datasets.append(step.source)
-        else:
-            datasets.append(option)
-    return datasets
+    return [
+        step.source
+        if isinstance(option, ExternalObject) and option.last in KEEPS and step.source is not None
+        else option
+        for option in options(step.arguments[0][1] if step.arguments else UNKNOWN)
+    ]
 
 
 def _listed(value: Value) -> list[Value]:
@@ -281,9 +280,7 @@ def keeps_remainder(batch: ExternalObject) -> bool | None:
         return False
     setting = batch.argument("drop_remainder", BATCHES[batch.last])
     # The default of all batching methods is False.
-    if setting is None or setting == NONE:
-        return True
-    if setting == Const(False):
+    if setting is None or setting in (NONE, Const(False)):
         return True
     return False if Const(True) in options(setting) else None
 
@@ -307,11 +304,9 @@ def comes_out_even(batch: ExternalObject) -> bool:
     step = before(batch, ONE_BY_ONE)
     if not isinstance(step, ExternalObject) or step.last != "from_tensor_slices":
         return False
-    rows = _rows([value for _, value in step.arguments])
-    if rows is None or not isinstance(size, Const) or type(size.value) is not int:
-        return False
+    rows, number = _rows([value for _, value in step.arguments]), constant_int(size)
     # Rows that divide evenly leave no remainder.
-    return size.value > 0 and rows % size.value == 0
+    return rows is not None and number is not None and number > 0 and rows % number == 0
 
 
 def is_never_short(batch: ExternalObject) -> bool:
@@ -347,12 +342,11 @@ def _repeats(step: ExternalObject) -> bool:
     if step.last == "repeat":
         return _is_no_count(step.argument("count", 0))
     transformation = step.arguments[0][1] if step.arguments else UNKNOWN
-    if (
-        not isinstance(transformation, ExternalObject)
-        or transformation.last != "shuffle_and_repeat"
-    ):
-        return False
-    return _is_no_count(transformation.argument("count", 1))
+    return (
+        isinstance(transformation, ExternalObject)
+        and transformation.last == "shuffle_and_repeat"
+        and _is_no_count(transformation.argument("count", 1))
+    )
 
 
 def _is_no_count(count: Value | None) -> bool:
@@ -385,20 +379,14 @@ def takes_mean(program: Program, feed: Feed) -> bool:
 
 def fixes_rows(program: Program, feed: Feed) -> bool:
     """Return whether a step gives its share of a batch a shape with a written number of rows."""
-    for step in _fed_steps(program, feed):
-        shares = {id(tensor) for tensor in all_tensors(step.parameters) if tensor.split}
-        if any(_is_given_rows(call, shares) for call in step.calls):
-            return True
-    return False
-
-
-def _fed_steps(program: Program, feed: Feed) -> Iterator[Computation]:
-    """Yield the steps of strategies that are given what this feed distributes."""
     for step in program.computations:
         arguments = [argument.value for argument in step.call.arguments]
-        places = {part.of_all.site for part in all_tensors(arguments) if part.of_all is not None}
-        if step.kind in tf_names.STRATEGY_RUN and feed.site in places:
-            yield step
+        fed_at = {part.of_all.site for part in all_tensors(arguments) if part.of_all is not None}
+        if step.kind in tf_names.STRATEGY_RUN and feed.site in fed_at:
+            shares = {id(tensor) for tensor in all_tensors(step.parameters) if tensor.split}
+            if any(_is_given_rows(call, shares) for call in step.calls):
+                return True
+    return False
 
 
 def _is_given_rows(call: ApiCall, shares: set[int]) -> bool:
@@ -446,17 +434,10 @@ class Amount:
 
 # Datasets that end by themselves; a file may be of any length. Those that repeat by default, and
 # generators, which may never end, are not among them.
-READ_ONCE = frozenset(
-    [
-        "TFRecordDataset",
-        "TextLineDataset",
-        "FixedLengthRecordDataset",
-        "CsvDataset",
-        "list_files",
-        "image_dataset_from_directory",
-        "text_dataset_from_directory",
-    ]
-)
+READ_ONCE = tf_names.words("""
+    TFRecordDataset TextLineDataset FixedLengthRecordDataset CsvDataset list_files
+    image_dataset_from_directory text_dataset_from_directory
+""")
 # Methods that hand on some of the elements, or as many as they get.
 NO_MORE = ONE_BY_ONE | {"enumerate", "filter", "shard", "skip", "assert_cardinality", "take_while"}
 
@@ -466,10 +447,7 @@ def amounts(data: Value) -> list[Amount | None]:
 
     Batches count as the examples in them.
     """
-    amounts_found: list[Amount | None] = []
-    for option in options(data):
-        amounts_found += _amounts_of(option, STEPS)
-    return amounts_found
+    return [amount for option in options(data) for amount in _amounts_of(option, STEPS)]
 
 
 def _amounts_of(step: Value, depth: int) -> list[Amount | None]:
@@ -490,9 +468,8 @@ def _amount_of_source(step: ExternalObject) -> Amount | None:
     if step.last == "from_tensor_slices":
         return Amount(_rows(arguments), step)
     if step.last == "range":
-        bounds = [value.value for value in arguments if isinstance(value, Const)]
-        are_known = len(bounds) == len(arguments) and all(type(bound) is int for bound in bounds)
-        return Amount(len(range(*bounds)) if are_known and 0 not in bounds[2:] else None, step)
+        numbers = range_of(map(constant_int, arguments))
+        return Amount(None if numbers is None else len(numbers), step)
     return Amount(None, step) if step.last in READ_ONCE else None
 
 
@@ -531,28 +508,26 @@ def _handed_on(step: ExternalObject, amount: Amount) -> Amount | None:
     if step.last in NO_MORE or step.last in ITERATORS or step.last == "get_next":
         return amount
     if step.last in ("repeat", "take"):
-        count = step.argument("count", 0)
-        if not isinstance(count, Const) or type(count.value) is not int or count.value < 0:
+        number = constant_int(step.argument("count", 0))
+        if number is None or number < 0:
             return amount if step.last == "take" and amount.count is not None else None
         if step.last == "take":
-            return replace(amount, count=min(count.value, amount.count or count.value))
-        return None if amount.count is None else replace(amount, count=amount.count * count.value)
+            return replace(amount, count=min(number, amount.count or number))
+        return None if amount.count is None else replace(amount, count=amount.count * number)
     if step.last in NESTS:
         function = step.argument("map_func", 0)
         is_read_once = (isinstance(function, External) and function.last in READ_ONCE) or (
             step.inner is not None and None not in amounts(step.inner)
         )
         return replace(amount, count=None) if is_read_once else None
-    transformation = step.arguments[0][1] if step.last == "apply" and step.arguments else UNKNOWN
-    if not isinstance(transformation, ExternalObject):
+    transformation = applied_by(step)
+    if not isinstance(transformation, ExternalObject) or transformation is step:
         return None
     if transformation.last in ("map_and_batch", "map_and_batch_with_legacy_function"):
         return replace(amount, is_batched=True)
     if transformation.last in ("prefetch_to_device", "ignore_errors", "cache"):
         return amount
-    if transformation.last == "parallel_interleave":
-        return replace(amount, count=None)
-    return None
+    return replace(amount, count=None) if transformation.last == "parallel_interleave" else None
 
 
 def most_elements(data: Value, depth: int = STEPS) -> float:
@@ -565,11 +540,10 @@ def most_elements(data: Value, depth: int = STEPS) -> float:
     if source is None:
         amount = _amount_of_source(data)
         return math.inf if amount is None or amount.count is None else amount.count
-    if not _keeps_count(data):
-        return math.inf
+    if data.last not in NO_MORE | {"repeat", "take", "batch", "padded_batch"}:
+        return math.inf  # some of the others make more elements
     earlier = most_elements(source, depth - 1)
-    size = data.argument("batch_size" if data.last in BATCHES else "count", 0)
-    number = size.value if isinstance(size, Const) and type(size.value) is int else None
+    number = constant_int(data.argument("batch_size" if data.last in BATCHES else "count", 0))
     if data.last == "repeat":
         return math.inf if number is None or number < 0 else earlier * number
     if number is None or number < 0 or (data.last in BATCHES and number == 0):
@@ -581,8 +555,3 @@ def most_elements(data: Value, depth: int = STEPS) -> float:
     if data.last not in BATCHES or earlier == math.inf:
         return earlier
     return earlier // number if keeps_remainder(data) is False else -(-earlier // number)
-
-
-def _keeps_count(step: ExternalObject) -> bool:
-    """Return whether no step of this kind makes more elements, but for a `repeat`."""
-    return step.last in NO_MORE or step.last in ("repeat", "take", "batch", "padded_batch")

@@ -22,7 +22,7 @@ from tpulint.frontends.tensorflow.knowledge import tf_names
 from tpulint.frontends.tensorflow.knowledge.tf_names import STEPS
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.eager_calls import may_be_tpus
-from tpulint.queries.entry_calls import constant_int
+from tpulint.queries.entry_calls import constant_int, range_of
 from tpulint.queries.input_pipelines import amounts, keeps_remainder, last_batches
 from tpulint.syntax.nodes import (
     AnnotatedAssign,
@@ -35,7 +35,6 @@ from tpulint.syntax.nodes import (
     For,
     Jump,
     Name,
-    Node,
     Not,
     Raise,
     Return,
@@ -49,6 +48,7 @@ from tpulint.syntax.nodes import (
 FEW_STEPS = 20
 _COMPARISONS = ORDERS | {"Equal": operator.eq, "NotEqual": operator.ne}
 LOOPS = (LOOP, ROUND, WHILE)
+LEAVES = (Jump, Raise, Return, Yield, YieldFrom)
 UPDATES = frozenset(["apply_gradients", "minimize"])
 KERAS_TRAINING = frozenset(name for name, step in STEPS.items() if step == "train_step")
 
@@ -78,24 +78,24 @@ def step_loops(program: Program) -> Iterator[StepLoop]:
         if FUNCTION not in kinds or LOOP not in kinds[: kinds.index(FUNCTION)]:
             continue
         first = kinds.index(FUNCTION)
-        if any(kind in LOOPS for kind in kinds[first:]) or repeats_steps(computation):
+        if _loops_on_device(computation) or repeats_steps(computation):
             continue
         # A program that has the loop on the device too chooses: this may be for another device.
-        if computation.context.is_guess or is_also_looped(program, computation):
+        if computation.context.is_guess or any(
+            _loops_on_device(other)
+            for other in program.computations
+            if other.callee is computation.callee or other.site == computation.site
+        ):
             continue
         loop = [scope for scope in scopes[:first] if scope.kind == LOOP][-1]
         yield StepLoop(computation, loop, scopes[first], rounds_of(program, loop))
 
 
-def is_also_looped(program: Program, computation: Computation) -> bool:
-    """Return whether the step is also run in a loop inside of a compiled function."""
-    for other in program.computations:
-        kinds = [scope.kind for scope in other.context.scopes]
-        if other.callee is computation.callee or other.site == computation.site:
-            inside = kinds[kinds.index(FUNCTION) :] if FUNCTION in kinds else []
-            if any(kind in LOOPS for kind in inside):
-                return True
-    return False
+def _loops_on_device(computation: Computation) -> bool:
+    """Return whether the step is run in a loop inside of a compiled function."""
+    kinds = [scope.kind for scope in computation.context.scopes]
+    inside = kinds[kinds.index(FUNCTION) :] if FUNCTION in kinds else []
+    return any(kind in LOOPS for kind in inside)
 
 
 def is_training_on_tpu(computation: Computation) -> bool:
@@ -134,10 +134,9 @@ def rounds_of(program: Program, loop: Scope) -> int | None:
         span = call.site.span
         if span.filename != header.filename or not header.start <= span.start <= header.end:
             continue
-        bounds = [constant_int(argument.value) for argument in call.arguments]
-        numbers = [bound for bound in bounds if bound is not None]
-        if call.path == "builtins.range" and len(numbers) == len(bounds) and 0 not in numbers[2:]:
-            return len(range(*numbers))
+        rounds = range_of(constant_int(argument.value) for argument in call.arguments)
+        if call.path == "builtins.range" and rounds is not None:
+            return len(rounds)
     return None
 
 
@@ -160,7 +159,7 @@ def least_rounds(program: Program, loop: Scope, place: Context | None = None) ->
     """
     del place  # who asks knows that it is reached in each
     node = _statement(loop)
-    if node is None or any(map(_may_leave, walk(*node.body))):
+    if node is None or any(isinstance(part, LEAVES) for part in walk(*node.body)):
         return 0
     return len(_items(program, loop) or ())
 
@@ -205,28 +204,29 @@ def _assigned_in(body: list[Statement]) -> set[str]:
 
 def _truth_for(test: Expression, names: Mapping[str, int | None]) -> bool | None:
     """Return the answer of a test on whole numbers, for these values of its names."""
-    if isinstance(test, Not):
-        answer = _truth_for(test.operand, names)
-        return None if answer is None else not answer
-    if isinstance(test, Compare) and len(test.comparisons) == 1:
-        comparison = test.comparisons[0]
-        left, right = _evaluate(test.left, names), _evaluate(comparison.right, names)
-        compare = _COMPARISONS.get(comparison.op)
-        if left is None or right is None or compare is None:
-            return None
-        return bool(compare(left, right))
+    match test:
+        case Not(operand=operand):
+            answer = _truth_for(operand, names)
+            return None if answer is None else not answer
+        case Compare(left=first, comparisons=[comparison]):
+            left, right = _evaluate(first, names), _evaluate(comparison.right, names)
+            compare = _COMPARISONS.get(comparison.op)
+            if left is None or right is None or compare is None:
+                return None
+            return bool(compare(left, right))
     number = _evaluate(test, names)
     return None if number is None else bool(number)
 
 
 def _evaluate(expression: Expression, names: Mapping[str, int | None]) -> int | None:
-    if isinstance(expression, Constant):
-        return expression.value if type(expression.value) is int else None
-    if isinstance(expression, Name):
-        return names.get(expression.id)
-    if isinstance(expression, BinaryOperation) and expression.op == "Modulo":
-        left, right = _evaluate(expression.left, names), _evaluate(expression.right, names)
-        return left % right if left is not None and right else None
+    match expression:
+        case Constant(value=value):
+            return value if type(value) is int else None
+        case Name(id=name):
+            return names.get(name)
+        case BinaryOperation(op="Modulo", left=first, right=second):
+            left, right = _evaluate(first, names), _evaluate(second, names)
+            return left % right if left is not None and right else None
     return None
 
 
@@ -235,15 +235,10 @@ def _items(program: Program, loop: Scope) -> list[int | None] | range | None:
     if isinstance(loop.payload, Sequence) and not loop.payload.open:
         return [constant_int(item) for item in loop.payload.items]
     for call in program.by_result.get(id(loop.payload), ()):
-        numbers = [_number(program, argument.value) for argument in call.arguments]
-        bounds = [number for number in numbers if number is not None]
-        if call.last == "range" and len(bounds) == len(numbers) and 0 not in bounds[2:]:
-            return range(*bounds)
+        items = range_of(_number(program, argument.value) for argument in call.arguments)
+        if call.last == "range" and items is not None:
+            return items
     return None
-
-
-def _may_leave(node: Node) -> bool:
-    return isinstance(node, (Jump, Raise, Return, Yield, YieldFrom))
 
 
 def _number(program: Program, value: Value) -> int | None:
