@@ -68,14 +68,9 @@ def is_for_many(program: Program, strategy: Strategy, context: Context) -> bool:
     """Return whether this is a TPU's strategy, and nothing says that it has a single replica."""
     if strategy.kind != "tpu" or is_for_another(context, strategy):
         return False
-    creations = program.by_result.get(id(strategy), ())
     return not any(
-        argument is not None
-        for call in creations
-        for argument in (
-            call.argument("experimental_device_assignment", 1),
-            call.argument("device_assignment"),
-        )
+        call.argument("experimental_device_assignment", 1) or call.argument("device_assignment")
+        for call in program.by_result.get(id(strategy), ())
     )
 
 
@@ -104,18 +99,17 @@ CLASSES = tf_names.TPU_STRATEGIES | tf_names.OTHER_STRATEGIES
 class Misplaced:
     """Something that is created outside the scope of the strategy that uses it.
 
-    kind: "optimizer", "metric", "model" or "variable". created, site: where that is. used,
-    use_site: where device code, or `compile` under the scope, takes it. compiled: `compile` makes
-    or takes it under no scope, for a model of the strategy. unused: it is a model that trains
-    without the strategy.
+    kind: "optimizer", "metric", "model", "layer" or "variable". created, site: where that is. use:
+    the device code that takes it, or `compile` under the scope. compiled: `compile` makes or takes
+    it under no scope, for a model of the strategy. unused: it is a model that trains without the
+    strategy.
     """
 
     kind: str
     name: str
     created: Context
     site: Site
-    use_site: Site
-    used: Context
+    use: ApiCall | Access
     certainty: Certainty
     compiled: bool = False
     unused: bool = False
@@ -127,9 +121,7 @@ class Scopes:
     def __init__(self, program: Program) -> None:
         self.program = program
         self.entered = program.named.get("scope", [])
-        self.by_hand = any(
-            _is_of_strategy(call) for name in SCOPE_BY_HAND for call in program.named.get(name, ())
-        )
+        self.by_hand = any(map(_is_of_strategy, program.named_any(SCOPE_BY_HAND)))
 
     @cached_property
     def made(self) -> dict[int, ApiCall]:
@@ -144,10 +136,9 @@ class Scopes:
         """
         holders = {
             id(call.receiver): call.receiver
-            for name in MAKE_VARIABLES
-            for call in self.program.named.get(name, ())
+            for call in self.program.named_any(MAKE_VARIABLES)
             if not call.context.with_blocks(SCOPE)
-            and (name == "build" or not _is_made_in_scope(call.receiver))
+            and (call.last == "build" or not _is_made_in_scope(call.receiver))
         }
         return {id(value) for holder in holders.values() for value in [holder, *parts_of(holder)]}
 
@@ -176,7 +167,7 @@ class Scopes:
         Inside a function that enters the scope itself, that is the creating call.
         """
         call_chain = misplaced.created.call_chain
-        depth = shared_length(call_chain, misplaced.used.call_chain)
+        depth = shared_length(call_chain, misplaced.use.context.call_chain)
         for call in self.entered:
             length = len(call.context.call_chain)
             if length > depth and call.context.call_chain == call_chain[:length]:
@@ -184,10 +175,14 @@ class Scopes:
         return call_chain[depth].site if depth < len(call_chain) else misplaced.site
 
     def _used_by(self, computation: Computation) -> Iterator[Misplaced]:
+        strategy = computation.call.receiver
         for call in computation.calls:
-            if call.last in UPDATES and call.context.on_device and is_optimizer(call.receiver):
-                assert isinstance(call.receiver, ExternalObject)
-                yield from self._optimizer(call.receiver, call, computation)
+            optimizer = call.receiver
+            is_update = call.last in UPDATES and call.context.on_device
+            if is_update and optimizer and is_optimizer(optimizer) and has_slots(optimizer):
+                is_sure = definite_if(not is_guessed(call.context, computation))
+                least = _least(computation.certainty, is_sure)
+                yield from self._taken(call, optimizer, "optimizer", strategy, least)
         # What the host uses, too, was made for it: sharing it is another fault.
         on_host = {
             access.variable for access in computation.accesses if not access.context.on_device
@@ -196,23 +191,10 @@ class Scopes:
             if access.variable not in on_host:
                 yield from self._variable(access, computation)
 
-    def _optimizer(
-        self, optimizer: ExternalObject, call: ApiCall, computation: Computation
-    ) -> Iterator[Misplaced]:
-        certainty = self.is_outside(optimizer.context, computation.call.receiver)
-        if certainty is not None and has_slots(optimizer):
-            certainty = _least(certainty, computation.certainty)
-            if is_guessed(call.context, computation):
-                certainty = Certainty.POSSIBLE
-            name, creation, site = optimizer.last, optimizer.context, optimizer.site
-            yield Misplaced("optimizer", name, creation, site, call.site, call.context, certainty)
-
     def _variable(self, access: Access, computation: Computation) -> Iterator[Misplaced]:
         variable = access.variable
-        if variable.made is None or variable.site is None:
-            return
         # What device code creates is TPU104.
-        if variable.made.computation is not None:
+        if not variable.made or not variable.site or variable.made.computation is not None:
             return
         # Most variables are made under a scope, and a guess takes long to judge.
         certainty = self.is_outside(variable.made, computation.call.receiver)
@@ -220,9 +202,8 @@ class Scopes:
             return
         if is_guessed(access.context, computation) and not is_met_anyway(access, computation):
             return
-        kind, name = "variable", variable.name
+        kind = "variable"
         if variable.sort == "weights":
-            name = variable.name.removesuffix(".weights")
             kind = "metric" if access.how == "update_state" else "model"
             # Reading the weights of a model that was made elsewhere is allowed.
             if kind == "model" and access.how not in UPDATES:
@@ -232,25 +213,31 @@ class Scopes:
         elif variable.sort != "variable":
             return
         elif access.how not in UPDATES:
-            if access.mode != "write" and not _is_on_cpu(variable.made):
+            # Whether it was explicitly placed on a CPU.
+            devices = [scope.payload for scope in variable.made.with_blocks(DEVICE)]
+            names = [str(device.value) for device in devices if isinstance(device, Const)]
+            if access.mode != "write" and not any(map(naming.CPU.is_in, names)):
                 return
             certainty = Certainty.POSSIBLE
         certainty = _least(certainty, computation.certainty)
-        yield Misplaced(
-            kind, name, variable.made, variable.site, access.site, access.context, certainty
-        )
+        name = variable.name if kind == "variable" else variable.name.removesuffix(".weights")
+        yield Misplaced(kind, name, variable.made, variable.site, access, certainty)
 
     def _compiled(self, call: ApiCall) -> Iterator[Misplaced]:
         """Yield what `model.compile(...)` takes: it belongs under the scope around it."""
-        scope = call.context.with_blocks(SCOPE)[0]
+        scope, model = call.context.with_blocks(SCOPE)[0], call.receiver
         strategy = scope.payload
         if not isinstance(strategy, Strategy) or strategy.kind == "other":
             return
         least = definite_if(strategy.kind == "tpu", not scope.is_uncertain)
         yield from self._parts_outside(call, strategy, least)
-        if is_model(call.receiver):
-            built = definite_if(not _may_build_later(call.receiver))
-            yield from self._taken(call, call.receiver, "model", strategy, _least(built, least))
+        if is_model(model):
+            # Another library may make the variables of its model at the first step.
+            may_build_later = isinstance(model, ExternalObject) and not (
+                "keras" in model.path or is_pretrained(model.path)
+            )
+            built = definite_if(not may_build_later)
+            yield from self._taken(call, model, "model", strategy, _least(built, least))
             argument = call.argument("optimizer", 0)
             if argument is not None and is_optimizer(argument.value) and has_slots(argument.value):
                 yield from self._taken(call, argument.value, "optimizer", strategy, least)
@@ -288,10 +275,8 @@ class Scopes:
             if certainty is not None:
                 is_own = isinstance(call.receiver, ExternalObject) and "keras" in call.receiver.path
                 names = (module.facts.names_any(FREEZES) for module in self.program.modules)
-                least = _least(least, definite_if(is_own and not any(names)))
-                made, certainty = step.context, _least(certainty, least)
-                name, place, used = layer.last, step.site, call.context
-                yield Misplaced("layer", name, made, place, call.site, used, certainty)
+                certainty = _least(certainty, least, definite_if(is_own and not any(names)))
+                yield Misplaced("layer", layer.last, step.context, step.site, call, certainty)
                 return
 
     def _compiled_outside(self, call: ApiCall) -> Iterator[Misplaced]:
@@ -313,9 +298,7 @@ class Scopes:
         certainty = self.is_outside(created, strategy)
         if certainty is not None and site is not None and has_slots(optimizer):
             certainty = _least(certainty, definite_if(trained))
-            yield Misplaced(
-                "optimizer", name, created, site, call.site, call.context, certainty, True
-            )
+            yield Misplaced("optimizer", name, created, site, call, certainty, compiled=True)
 
     def _metrics(self, call: ApiCall) -> Iterator[Misplaced]:
         """Yield the metrics that a model of a TPU's strategy is compiled with."""
@@ -350,8 +333,14 @@ class Scopes:
             return
         if not is_model(model):
             yield from self._unseen_outside(call, strategy)
-        elif _is_under_none(model):
-            least = definite_if(not self._is_used(strategy) or _has_part_of(model, strategy))
+        elif isinstance(model, (ExternalObject, Instance)) and not scope_strategy(model.context):
+            # Something of which the model is made may be made under the strategy's scope.
+            has_part_of = any(
+                isinstance(part, (ExternalObject, Instance))
+                and scope_strategy(part.context) is strategy
+                for part in reached_from(model)
+            )
+            least = definite_if(not self._is_used(strategy) or has_part_of)
             for misplaced in self._taken(call, model, "model", strategy, least):
                 yield replace(misplaced, unused=True)
 
@@ -360,26 +349,26 @@ class Scopes:
 
         Its creation is not seen: it has no name.
         """
-        chain = call.context.call_chain
         compiled = [
             step
             for step in self.program.named.get("compile", ())
             if step.receiver is call.receiver
-            and step.context.call_chain == chain
+            and step.context.call_chain == call.context.call_chain
             and compiles_model(step.arguments)
             and self.is_outside(step.context, strategy) is not None
         ]
         if compiled and not self.entered and not self._is_held(strategy):
-            created, site = compiled[0].context, compiled[0].site
-            possible, used = Certainty.POSSIBLE, call.context
-            yield Misplaced("model", "", created, site, call.site, used, possible, unused=True)
+            created, site, possible = compiled[0].context, compiled[0].site, Certainty.POSSIBLE
+            yield Misplaced("model", "", created, site, call, possible, unused=True)
 
     def _is_held(self, strategy: Strategy) -> bool:
         """Return whether an object holds the strategy: it may enter the scope."""
-        calls = self.program.calls
-        values = [value for call in calls for value in (call.receiver, call.result)]
-        values += [argument.value for call in calls for argument in call.arguments]
-        different = {id(value): value for value in values if value is not None}
+        different = {
+            id(value): value
+            for call in self.program.calls
+            for value in (call.receiver, call.result, *(it.value for it in call.arguments))
+            if value is not None
+        }
         return any(
             strategy in reached_from(value) or strategy in attributes_of(value)
             for value in different.values()
@@ -471,18 +460,24 @@ class Scopes:
         return Certainty.POSSIBLE if is_layer and id(part) in self._built_outside else None
 
     def _taken(
-        self, call: ApiCall, value: Value | None, kind: str, strategy: Strategy, least: Certainty
+        self,
+        call: ApiCall,
+        value: Value | None,
+        kind: str,
+        strategy: Value | None,
+        least: Certainty,
     ) -> Iterator[Misplaced]:
         assert isinstance(value, (ExternalObject, Instance))
         if value.context is None or value.site is None:
             return
         certainty = self.is_outside(value.context, strategy)
         if certainty is not None:
-            name = value.cls.code.name if isinstance(value, Instance) else _maker(value)
+            if isinstance(value, Instance):
+                name = value.cls.code.name
+            else:  # a layer of a model came with that
+                name = value.path.removesuffix(".get_layer").rpartition(".")[2]
             certainty = _least(certainty, least)
-            yield Misplaced(
-                kind, name, value.context, value.site, call.site, call.context, certainty
-            )
+            yield Misplaced(kind, name, value.context, value.site, call, certainty)
 
     def is_outside(self, creation: Context, strategy: Value | None) -> Certainty | None:
         """Return the certainty that `made` is under no scope; None where it may be under one.
@@ -490,12 +485,8 @@ class Scopes:
         Who calls a function that nothing read calls may have entered the scope, unless the
         strategy is made in there; where the function enters it itself, that is unlikely.
         """
-        if (
-            creation.is_unrecorded
-            or creation.with_blocks(SCOPE)
-            or creation.with_blocks(UNSEEN)
-            or creation.is_guess
-        ):
+        may_be_under = creation.with_blocks(SCOPE) or creation.with_blocks(UNSEEN)
+        if creation.is_unrecorded or creation.is_guess or may_be_under:
             return None
         if all(scope.kind != NO_KNOWN_CALLER for scope in creation.scopes):
             return Certainty.DEFINITE
@@ -513,24 +504,6 @@ def _is_made_in_scope(value: Value | None) -> bool:
     return created is not None and bool(created.with_blocks(SCOPE))
 
 
-def _is_under_none(model: Value | None) -> bool:
-    return isinstance(model, (ExternalObject, Instance)) and scope_strategy(model.context) is None
-
-
-def _maker(part: ExternalObject) -> str:
-    """Return the name of what made a part of a model; a layer of a model came with that."""
-    return part.path.removesuffix(".get_layer").rpartition(".")[2]
-
-
-def _has_part_of(model: Value | None, strategy: Strategy) -> bool:
-    """Return whether something of which a model is made was made under the strategy's scope."""
-    return any(
-        scope_strategy(part.context) is strategy
-        for part in reached_from(model)
-        if isinstance(part, (ExternalObject, Instance))
-    )
-
-
 def _start_of(call: ApiCall) -> Module:
     """Return the module in which the way to a call begins."""
     chain = call.context.call_chain
@@ -543,19 +516,6 @@ def _weighs(layer: ExternalObject) -> bool:
     return "keras" in layer.path and any(it.last in tf_names.LAYERS_WITH_WEIGHTS for it in held)
 
 
-def _may_build_later(model: Value | None) -> bool:
-    """Return whether another library may make the variables of its model at the first step."""
-    if not isinstance(model, ExternalObject) or "keras" in model.path:
-        return False
-    return not is_pretrained(model.path)
-
-
-def _is_on_cpu(creation: Context) -> bool:
-    """Return whether it was explicitly placed on a CPU."""
-    names = [scope.payload for scope in creation.with_blocks(DEVICE)]
-    return any(isinstance(name, Const) and naming.CPU.is_in(str(name.value)) for name in names)
-
-
 def _is_of_strategy(call: ApiCall) -> bool:
     """Return whether a context that is entered by hand is a strategy's scope, or may be."""
     if call.last == "experimental_set_strategy":
@@ -564,8 +524,8 @@ def _is_of_strategy(call: ApiCall) -> bool:
     return any(isinstance(value, ContextManagerValue) and value.effect == SCOPE for value in taken)
 
 
-def _least(left: Certainty, other: Certainty) -> Certainty:
-    return definite_if(left is other is Certainty.DEFINITE)
+def _least(*certainties: Certainty) -> Certainty:
+    return definite_if(*(certainty is Certainty.DEFINITE for certainty in certainties))
 
 
 def has_variables(program: Program, weights: Variable) -> bool:
@@ -579,11 +539,8 @@ def has_variables(program: Program, weights: Variable) -> bool:
     if call.last == "Model":
         return len(call.arguments) >= 2
     is_built = isinstance(call.result, ExternalObject) and knows_input(program, call.result)
-    return is_built or any(
-        other.receiver is call.result
-        for name in MAKE_VARIABLES
-        for other in program.named.get(name, ())
-    )
+    builders = program.named_any(MAKE_VARIABLES)
+    return is_built or any(builder.receiver is call.result for builder in builders)
 
 
 def knows_input(program: Program, model: ExternalObject) -> bool:

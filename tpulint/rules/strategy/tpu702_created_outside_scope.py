@@ -41,15 +41,15 @@ class CreatedOutsideScope(Rule):
             )  # not where its creation is not seen
             what, verb = f"the {misplaced.kind}{name}", "makes" if name else "compiles"
             harm = "`fit` trains it without the TPU" if misplaced.unused else HARM[misplaced.kind]
-            lane = HOST_LANE if misplaced.used.computation is None else DEVICE_LANE
+            lane = HOST_LANE if misplaced.use.context.computation is None else DEVICE_LANE
             report(
                 scopes.place(misplaced).span,
                 f"{what} is created outside `strategy.scope()`: {harm}; create it under the scope",
                 certainty=verdict,
                 trace=(
-                    *traces.calls(HOST_LANE, misplaced.used, misplaced.created),
+                    *traces.calls(HOST_LANE, misplaced.use.context, misplaced.created),
                     traces.host_step(misplaced.site, f"{verb} {what} outside the scope"),
-                    traces.step(lane, misplaced.use_site, f"uses the {misplaced.kind}"),
+                    traces.step(lane, misplaced.use.site, f"uses the {misplaced.kind}"),
                 ),
                 fix=in_scope(scopes.place(misplaced)) if name else None,
                 doubt=doubt(program, misplaced),
