@@ -15,6 +15,7 @@ from tpulint.frontends.tensorflow.knowledge import names, naming
 from tpulint.frontends.tensorflow.knowledge.names import methods, renamed
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.spelling_search import Spelled, having_of, is_missing
+from tpulint.frontends.tensorflow.target_release import Requirement
 from tpulint.queries.certainty import definite_if
 from tpulint.syntax.api_spellings import ATTRIBUTE, IMPORT, METHOD
 
@@ -47,29 +48,26 @@ def absent(program: Program) -> Iterator[Absent]:
     """
     reported: set[tuple[str, str]] = set()
     for spelled in sorted(program.spelled, key=lambda spelled: spelled.span):
-        # One missing module would else be reported at each use of its alias.
-        if spelled.name.place == ATTRIBUTE and _fails_at_import(spelled):
+        path = spelled.name.paths[0]
+        # One missing module would else be reported at each use of its alias: where the alias itself
+        # stands for what is missing, its import is the fault.
+        if spelled.name.place == ATTRIBUTE and all(
+            is_missing(having_of(base), spelled.target)
+            for base in spelled.aliases.get(spelled.name.root, ())
+        ):
             continue
-        if spelled.name.paths[0].startswith(BESIDE):
+        if path.startswith(BESIDE):
             continue
         now, same = successor(spelled) or ("", False)
         if not now and _is_for_the_next_generation(spelled):
             continue
-        module = next(
-            (prefix for prefix in names.NEVER if spelled.name.paths[0].startswith(prefix)), None
-        )
+        module = next((prefix for prefix in names.NEVER if path.startswith(prefix)), None)
         # One finding per file and missing module: the rest says the same.
         if module is not None and not now:
             if (spelled.span.filename, module) in reported:
                 continue
             reported.add((spelled.span.filename, module))
         yield Absent(spelled, _certainty(spelled), _is_gone(spelled), now, same)
-
-
-def _fails_at_import(spelled: Spelled) -> bool:
-    """Return whether the alias itself stands for what is missing: then its import is the fault."""
-    bases = spelled.aliases.get(spelled.name.root, ())
-    return all(is_missing(having_of(base), spelled.target) for base in bases)
 
 
 def _is_for_the_next_generation(spelled: Spelled) -> bool:
@@ -95,7 +93,11 @@ def _certainty(spelled: Spelled) -> Certainty:
     if spelled.having and name.inside and spelled.asks:
         fails = False  # its caller may have asked for the version
     if spelled.having and not spelled.target.configured:
-        fails = fails and (spelled.excludes or _is_of_its_generation(spelled))
+        # Else the file may be written for the other major version than the project requires, of
+        # which no release has the name, and may be run with that after all.
+        required = names.generation(1 if spelled.target.newest & names.generation(1) else 2)
+        is_of_required = bool(spelled.having & required) and _is_gone(spelled)
+        fails = fails and (spelled.excludes or is_of_required)
     return definite_if(fails)
 
 
@@ -113,15 +115,6 @@ def meant_class(spelled: Spelled) -> str:
     classes = {other.casefold(): other for other in names.members(OF_CONTRIB) if other[0].isupper()}
     near = difflib.get_close_matches(name.casefold(), classes, 1, NEAR) if name[0].isupper() else []
     return classes[near[0]] if near else ""
-
-
-def _is_of_its_generation(spelled: Spelled) -> bool:
-    """Return whether some release of the major version that the project requires has the name.
-
-    Else the file was written for the other one, and may be run with it after all.
-    """
-    required = names.generation(1 if spelled.target.newest & names.generation(1) else 2)
-    return bool(spelled.having & required) and _is_gone(spelled)
 
 
 def _is_gone(spelled: Spelled) -> bool:
@@ -159,9 +152,8 @@ def successor(spelled: Spelled) -> tuple[str, bool] | None:
 
 def shown(spelled: Spelled) -> str:
     """Return the name as the file writes it; what it stands for, where that is an import."""
-    if spelled.name.place == METHOD:
-        return spelled.name.paths[0]
-    return spelled.name.paths[0] if spelled.name.place == IMPORT else spelled.name.written
+    is_as_written = spelled.name.place not in (METHOD, IMPORT)
+    return spelled.name.written if is_as_written else spelled.name.paths[0]
 
 
 def advice(absent: Absent) -> str:
@@ -200,37 +192,33 @@ def _meaning_of_alias(spelled: Spelled) -> str:
 def rename(absent: Absent, program: Program) -> Fix | None:
     """Return the fix that writes the successor, where there is one that the file can name."""
     spelled, now, name = absent.spelled, absent.now, absent.spelled.name
+    start, end = spelled.span.start, spelled.span.end
     if not now:
         return None
     if name.place == METHOD:
-        edit = _last_word(spelled, now)
-        return Fix(Applicability.SAFE, f"call `{now}`", (edit,)) if edit else None
+        word = name.paths[0]
+        if not name.written.endswith(word):
+            return None
+        edit = Edit(Location(end.row, end.column - len(word)), end, now)
+        return Fix(Applicability.SAFE, f"call `{now}`", (edit,))
     if len(name.paths) > 1:
         return None
     text = _import(spelled, now, program) if name.place == IMPORT else written(spelled, now)
     if text is None:
         return None
     sort = Applicability.SAFE if absent.same else Applicability.UNSAFE
-    return Fix(sort, f"write `{text}`", (Edit(spelled.span.start, spelled.span.end, text),))
-
-
-def _last_word(spelled: Spelled, now: str) -> Edit | None:
-    end = spelled.span.end
-    word = spelled.name.paths[0]
-    if not spelled.name.written.endswith(word):
-        return None
-    return Edit(Location(end.row, end.column - len(word)), end, now)
+    return Fix(sort, f"write `{text}`", (Edit(start, end, text),))
 
 
 def written(spelled: Spelled, dotted: str) -> str | None:
     """Return the dotted name as this file would write it; None where no import leads there."""
-    best: tuple[bool, int, str] | None = None
-    for alias, paths in spelled.aliases.items():
-        if len(paths) == 1 and dotted.startswith(paths[0] + "."):
-            text = alias + dotted[len(paths[0]) :]
-            rank = (alias == spelled.name.root, -len(text), text)
-            best = rank if best is None else max(best, rank)
-    return best[2] if best is not None else None
+    texts = [
+        (alias == spelled.name.root, alias + dotted[len(paths[0]) :])
+        for alias, paths in spelled.aliases.items()
+        if len(paths) == 1 and dotted.startswith(paths[0] + ".")
+    ]
+    _, text = max(texts, key=lambda found: (found[0], -len(found[1]), found[1]), default=("", None))
+    return text
 
 
 def _import(spelled: Spelled, now: str, program: Program) -> str | None:
@@ -238,16 +226,12 @@ def _import(spelled: Spelled, now: str, program: Program) -> str | None:
     name = spelled.name
     if ".estimator" in now or not name.written.startswith("from "):
         return None  # tf.estimator is loaded lazily: nothing can be imported from inside it
-    used = [
-        spelled_name
-        for spelled_name in program.spelled
-        if spelled_name.span.filename == spelled.span.filename
-        and spelled_name.name.root == name.root
-    ]
-    for other in used:
-        moved, _ = successor(other) or ("", False)
-        if other is not spelled and moved.rpartition(".")[0] != now:
-            return None
+    for other in program.spelled:
+        is_used = other.span.filename == spelled.span.filename and other.name.root == name.root
+        if is_used and other is not spelled:
+            moved, _ = successor(other) or ("", False)
+            if moved.rpartition(".")[0] != now:
+                return None
     base, _, last = now.rpartition(".")
     asname = f" as {name.root}" if name.root != last else ""
     return f"from {base} import {last}{asname}"
@@ -261,48 +245,44 @@ SHOWN = 3  # places
 class Broken(NamedTuple):
     """The spellings that one requirement leaves unguarded, those that fail first in front.
 
-    gone: earlier releases have them; else only later ones.
+    requirement: that of their target. gone: earlier releases have them; else only later ones.
     """
 
     spelled: tuple[Spelled, ...]
+    requirement: Requirement
     gone: bool
-
-    @property
-    def first_release(self) -> str:
-        """The first release that is allowed and lacks one of the names."""
-        return names.releases()[_fails_from(self.spelled[0])]
 
     @property
     def span(self) -> Span:
         """The requirement, its file named as those that are checked."""
-        target = self.spelled[0].target
-        assert target.requirement is not None
+        required_in = self.spelled[0].target.required_in
         absolute = os.path.isabs(self.spelled[0].span.filename)
-        path = target.required_in if absolute else os.path.relpath(target.required_in)
-        return Span(path, target.requirement.start, target.requirement.end)
+        path = required_in if absolute else os.path.relpath(required_in)
+        return Span(path, self.requirement.start, self.requirement.end)
 
     @property
     def message(self) -> str:
         """The sentence that names the releases, how many names, and the first places."""
         target = self.spelled[0].target
-        assert target.requirement is not None
-        written = {spelled.name.paths[0] for spelled in self.spelled}
-        count = f"{len(written)} names" if len(written) > 1 else "a name"
+        number = len({spelled.name.paths[0] for spelled in self.spelled})
+        count = f"{number} names" if number > 1 else "a name"
+        exist = f"no longer {'exist' if number > 1 else 'exists'}"
         folder = os.path.dirname(target.required_in)
         places = ", ".join(
             f"`{shown(spelled)}` ({_place(spelled, folder)})" for spelled in self._first()
         )
-        rest = f", and {len(written) - SHOWN} more" if len(written) > SHOWN else ""
-        if target.requirement.is_open and self.gone:
+        rest = f", and {number - SHOWN} more" if number > SHOWN else ""
+        if self.requirement.is_open and self.gone:
+            first_release = names.releases()[_fails_from(self.spelled[0])]
             what = (
-                f"allows TensorFlow {self.first_release} to {newest(target.mask)}, where {count}"
-                f" used here no longer {_exist(written)}"
+                f"allows TensorFlow {first_release} to {newest(target.mask)}, where {count}"
+                f" used here {exist}"
             )
         else:
-            does = "do" if len(written) > 1 else "does"
-            exist = f"no longer {_exist(written)}" if self.gone else f"{does} not exist yet"
-            what = f"asks for a TensorFlow in which {count} used here {exist}"
-        text = target.requirement.text
+            not_yet = f"{'do' if number > 1 else 'does'} not exist yet"
+            how = exist if self.gone else not_yet
+            what = f"asks for a TensorFlow in which {count} used here {how}"
+        text = self.requirement.text
         return f"`{text}` {what}: {places}{rest}; list them with `--target-tensorflow`"
 
     @property
@@ -316,10 +296,9 @@ class Broken(NamedTuple):
     def _missing(self, spelled: Spelled) -> str:
         if not self.gone:
             return f"comes with TensorFlow {first_with(spelled)}"
-        requirement = spelled.target.requirement
-        if requirement is None or not requirement.is_open:
-            return f"no longer exists in TensorFlow {first_without(spelled)}"
-        return f"no longer exists in TensorFlow {names.releases()[_fails_from(spelled)]}"
+        is_open = self.requirement.is_open
+        since = names.releases()[_fails_from(spelled)] if is_open else first_without(spelled)
+        return f"no longer exists in TensorFlow {since}"
 
     def _first(self) -> tuple[Spelled, ...]:
         """Return the first place of each of the first names."""
@@ -342,30 +321,22 @@ def grouped(absent_names: Iterable[Absent]) -> Grouped:
     A requirement of one release answers for many names only: a few are the code's fault.
     """
     single: list[Absent] = []
-    groups: dict[tuple[str, object], list[Absent]] = {}
+    groups: dict[tuple[str, Requirement], list[Absent]] = {}
     for absent_name in absent_names:
         target = absent_name.spelled.target
-        if (
-            absent_name.certainty is Certainty.POSSIBLE
-            and target.requirement
-            and absent_name.spelled.having
-        ):
+        is_possible = absent_name.certainty is Certainty.POSSIBLE
+        if is_possible and target.requirement and absent_name.spelled.having:
             groups.setdefault((target.required_in, target.requirement), []).append(absent_name)
         else:
             single.append(absent_name)
     broken = []
-    for absent in groups.values():
-        requirement = absent[0].spelled.target.requirement
-        if requirement is not None and not requirement.is_open and len(absent) <= SHOWN:
+    for (_, requirement), absent in groups.items():
+        if not requirement.is_open and len(absent) <= SHOWN:
             single += absent
             continue
-        spelled = sorted((name.spelled for name in absent), key=_order)
-        broken.append(Broken(tuple(spelled), absent[0].gone))
+        spelled = sorted((it.spelled for it in absent), key=lambda it: (_fails_from(it), it.span))
+        broken.append(Broken(tuple(spelled), requirement, absent[0].gone))
     return Grouped(tuple(broken), tuple(single))
-
-
-def _order(spelled: Spelled) -> tuple[int, Span]:
-    return _fails_from(spelled), spelled.span
 
 
 def _fails_from(spelled: Spelled) -> int:
@@ -379,7 +350,3 @@ def _place(spelled: Spelled, folder: str) -> str:
     """Return the file as seen from the requirement's folder, with the row where it helps."""
     path = os.path.relpath(os.path.abspath(spelled.span.filename), folder)
     return path if path.endswith(".ipynb") else f"{path}:{spelled.span.start.row}"
-
-
-def _exist(written: set[str]) -> str:
-    return "exist" if len(written) > 1 else "exists"

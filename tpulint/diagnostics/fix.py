@@ -9,13 +9,9 @@ from __future__ import annotations
 import importlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
 
-from tpulint.finding import Applicability, Change, Edit, Finding, Fix, Location, Span
+from tpulint.finding import Applicability, Edit, Finding, Fix, Location, Span
 from tpulint.source import Source
-
-if TYPE_CHECKING:
-    from tpulint.diagnostics.source_tree import SourceTree
 
 ROUNDS = 20
 WORD = "{}"  # in the message of a fix: the word that its change finds in the file
@@ -29,17 +25,25 @@ def with_edits(fix: Fix, text: str) -> Fix | None:
     """
     if not fix.changes:
         return fix
-    from tpulint.diagnostics.source_tree import CHANGES, NamedEdits
+    from tpulint.diagnostics.source_tree import (
+        CHANGES,
+        WITHIN_STATEMENTS,
+        NamedEdits,
+        statement_around,
+        tree_of,
+    )
 
     importlib.import_module("tpulint.diagnostics.tree_changes")  # it fills the table
     message, edits = fix.message, dict.fromkeys(fix.edits)
     for change in fix.changes:
         # Each is made of the file as it is, not of what the one before it makes.
         span = Span("", change.start, change.end)
-        tree = _tree_for(change, span, text)
-        if tree is None:
-            return None
-        changed = CHANGES[change.function](tree, span, *change.arguments)
+        # The tree of the statement around it may do.
+        is_within = change.function in WITHIN_STATEMENTS
+        statement = statement_around(text, span) if is_within else None
+        tree = (tree_of(statement) if statement is not None else None) or tree_of(text)
+        make = CHANGES[change.function]
+        changed = None if tree is None else make(tree, span, *change.arguments)
         if changed is None:
             return None
         if isinstance(changed, NamedEdits):
@@ -47,15 +51,6 @@ def with_edits(fix: Fix, text: str) -> Fix | None:
             changed = changed.edits
         edits.update(dict.fromkeys(changed))
     return Fix(fix.applicability, message, tuple(edits))
-
-
-def _tree_for(change: Change, span: Span, text: str) -> SourceTree | None:
-    """Return the tree that a change needs: that of the statement around it may do."""
-    from tpulint.diagnostics.source_tree import WITHIN_STATEMENTS, statement_around, tree_of
-
-    statement = statement_around(text, span) if change.function in WITHIN_STATEMENTS else None
-    tree = None if statement is None else tree_of(statement)
-    return tree_of(text) if tree is None else tree
 
 
 class Fixed:
@@ -93,17 +88,16 @@ def fix_all(check: Check, unsafe: bool) -> Fixed:
             data, applied = apply(source, list(chosen))
             if not applied:
                 fixed.messages.append(f"{filename}: a fix was left out: its result would not parse")
-            if applied:
-                fixed.originals.setdefault(filename, source)
-                fixed.files[filename] = data
-                fixed.counts[filename] += len(applied)
-                fixed.codes.setdefault(filename, Counter()).update(chosen[fix] for fix in applied)
-                changed = True
+                continue
+            fixed.originals.setdefault(filename, source)
+            fixed.files[filename] = data
+            fixed.counts[filename] += len(applied)
+            fixed.codes.setdefault(filename, Counter()).update(chosen[fix] for fix in applied)
+            changed = True
         if not changed:
-            break
-    else:
-        fixed.findings, _ = check(fixed.files)
-        fixed.messages.append(f"fixes did not converge after {ROUNDS} rounds")
+            return fixed
+    fixed.findings, _ = check(fixed.files)
+    fixed.messages.append(f"fixes did not converge after {ROUNDS} rounds")
     return fixed
 
 
@@ -138,9 +132,7 @@ def non_overlapping(fixes: Iterable[Fix]) -> list[Fix]:
 
 
 def overlap(edit: Edit, other: Edit) -> bool:
-    if edit.start == other.start:
-        return True
-    return edit.start < other.end and other.start < edit.end
+    return edit.start == other.start or (edit.start < other.end and other.start < edit.end)
 
 
 def apply(source: Source, fixes: Sequence[Fix]) -> tuple[bytes, Sequence[Fix]]:
@@ -235,19 +227,14 @@ def difference(source: Source, data: bytes) -> str:
         places = itertools.pairwise([*row_starts(text), len(text)])
         return [text[start:end] for start, end in places if start < end]
 
-    lines = []
     after = read_source(source.filename, data)
     if source.cells:
         return "".join(difference_of_cells(source, after))
-    for line in difflib.unified_diff(
-        rows(source.written(source.text)),
-        rows(after.written(after.text)),
-        source.filename,
-        source.filename,
-    ):
-        ended = LINE_END.search(line) is not None
-        lines.append(line if ended else f"{line}\n\\ No newline at end of file\n")
-    return "".join(lines)
+    old, new = rows(source.written(source.text)), rows(after.written(after.text))
+    return "".join(
+        line if LINE_END.search(line) else f"{line}\n\\ No newline at end of file\n"
+        for line in difflib.unified_diff(old, new, source.filename, source.filename)
+    )
 
 
 def difference_of_cells(before: Source, after: Source) -> Iterator[str]:

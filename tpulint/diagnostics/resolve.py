@@ -46,16 +46,9 @@ def selected(layers: Sequence[RuleSelection]) -> frozenset[str]:
             chosen |= performance_codes()
         selectors = (*(layer.select or ()), *layer.extend_select)
         for length in sorted({len(prefix(selector)) for selector in (*selectors, *layer.ignore)}):
-            chosen = chosen.union(
-                *(
-                    codes_selected_by(wanted)
-                    for wanted in selectors
-                    if len(prefix(wanted)) == length
-                )
-            )
-            chosen -= expand(
-                selector for selector in layer.ignore if len(prefix(selector)) == length
-            )
+            of_length = [it for it in selectors if len(prefix(it)) == length]
+            chosen = chosen.union(*map(codes_selected_by, of_length))
+            chosen -= expand(it for it in layer.ignore if len(prefix(it)) == length)
     return frozenset(chosen)
 
 
@@ -92,13 +85,8 @@ def unsuppressed(
         broken = any(finding.code == "TPU001" for finding in everything)
         findings = [finding for finding in everything if finding.code in codes]
         source = sources.get(filename)
-        if source is None:
-            remaining += findings
-            continue
-        if not request.suppressions:
-            remaining += findings
-            continue
-        if not MARK.search(source.text):  # most files: no need to look for their comments
+        # Most files have no mark: no need to look for their comments.
+        if source is None or not request.suppressions or not MARK.search(source.text):
             remaining += findings
             continue
         comments = read_comments(source, request.noqa, read)
@@ -126,11 +114,13 @@ def ignored(config: Config, filename: str) -> frozenset[str]:
     A pattern with "!" is turned round.
     """
     path = os.path.abspath(filename)
-    ignored_codes: set[str] = set()
-    for patterns, turned, codes in ignores_of(config.per_file_ignores, config.root):
-        if patterns.fit_within(path) != turned:
-            ignored_codes |= codes
-    return frozenset(ignored_codes)
+    return frozenset().union(
+        *(
+            codes
+            for patterns, turned, codes in ignores_of(config.per_file_ignores, config.root)
+            if patterns.fit_within(path) != turned
+        )
+    )
 
 
 IgnoreTable = tuple[tuple[Patterns, bool, frozenset[str]], ...]

@@ -129,8 +129,25 @@ def read_comments(
     if not may_concern_rules(source.text, noqa):
         return Comments(source, ())
     facts = read(source)
-    comments = facts.comments if facts is not None else text_after_marks(source)
-    return Comments(source, tuple(_suppressions(source, comments, noqa)), read)
+    if facts is not None:
+        comments = facts.comments
+    else:
+        rows = ((row, *line.partition("#")) for row, line in enumerate(source.lines, 1))
+        comments = tuple(
+            (Location(row, len(code) + 1), mark + text) for row, code, mark, text in rows if mark
+        )
+    # The rows that hold more than blanks and a comment.
+    code_rows = [
+        row
+        for row, line in enumerate(source.lines, 1)
+        if line.strip() and not line.lstrip().startswith("#")
+    ]
+    suppressions = (
+        suppression
+        for start, text in comments
+        for suppression in parse_suppressions(source, start, text, noqa, code_rows)
+    )
+    return Comments(source, tuple(suppressions), read)
 
 
 def may_concern_rules(text: str, noqa: bool) -> bool:
@@ -148,22 +165,6 @@ def may_concern_rules(text: str, noqa: bool) -> bool:
         or any(is_own_noqa(code) or codes_of(code) for code in split_codes(match["codes"]))
         for match in re.finditer(NOQA, text)
     )
-
-
-def _suppressions(
-    source: Source, comments: Iterable[tuple[Location, str]], noqa: bool
-) -> Iterator[Suppression]:
-    code_rows = rows_with_code(source)
-    for start, text in comments:
-        yield from parse_suppressions(source, start, text, noqa, code_rows)
-
-
-def text_after_marks(source: Source) -> Iterator[tuple[Location, str]]:
-    """Yield what follows the first `#` of each row, with its place."""
-    for row, line in enumerate(source.lines, 1):
-        code, mark, text = line.partition("#")
-        if mark:
-            yield Location(row, len(code) + 1), mark + text
 
 
 def _tree_of(source: Source) -> SourceTree | None:
@@ -195,27 +196,14 @@ def parse_suppressions(
         if is_own and match["scope"] == "ignore-file":
             rows = None
         elif (is_own or codes) and not line[: start.column - 1].strip():
-            rows = frozenset((start.row, row_below(code_rows, start.row)))
+            # It has its row to itself, and is for the first row with code below.
+            below = bisect.bisect_right(code_rows, start.row)
+            rows = frozenset((start.row, *code_rows[below : below + 1]))
         yield Suppression(span, codes, rows, is_own, list_span, line, set())
 
 
 def split_codes(codes: str) -> list[str]:
     return re.split(r"[,\s]+", codes.strip(", \t"))
-
-
-def rows_with_code(source: Source) -> list[int]:
-    """Return the rows that hold more than blanks and a comment, in order."""
-    return [
-        row
-        for row, line in enumerate(source.lines, 1)
-        if line.strip() and not line.lstrip().startswith("#")
-    ]
-
-
-def row_below(code_rows: Sequence[int], row: int) -> int:
-    """Return the first row with code below a comment that has its row to itself."""
-    below = bisect.bisect_right(code_rows, row)
-    return code_rows[below] if below < len(code_rows) else row
 
 
 def comment_row(source: Source, row: int, read: CommentReader = comment_facts) -> int:
@@ -257,10 +245,15 @@ def unused(
                 certainty = sureness(suppression, None, partial)
                 yield report(suppression, (), "unused suppression comment", certainty)
             continue
-        unknown = [
-            code for code in suppression.codes if is_own(suppression, code) and not codes_of(code)
+        own = [code for code in suppression.codes if suppression.own or is_own_noqa(code)]
+        unknown = [code for code in own if not codes_of(code)]
+        idle = [
+            code
+            for code in own
+            if code not in suppression.used
+            and (meant := codes_of(code) - {"TPU002"})
+            and meant <= frozenset(active)
         ]
-        idle = [code for code in suppression.codes if is_idle(suppression, code, active)]
         if unknown:
             message = f"no rule has the code {listing(unknown)}"
             yield report(suppression, unknown, message, Certainty.DEFINITE)
@@ -280,25 +273,14 @@ def sureness(
     if partial is None or (idle is not None and all(codes_of(code) <= LOCAL for code in idle)):
         return Certainty.DEFINITE
     tree = _tree_of(partial)
-    if tree is None or suppression.rows is None or not tree.is_bare(suppression.rows):
-        return Certainty.POSSIBLE
-    return Certainty.DEFINITE
-
-
-def is_own(suppression: Suppression, code: str) -> bool:
-    return suppression.own or is_own_noqa(code)
+    rows = suppression.rows
+    is_sure = tree is not None and rows is not None and tree.is_bare(rows)
+    return Certainty.DEFINITE if is_sure else Certainty.POSSIBLE
 
 
 def is_own_noqa(code: str) -> bool:
     """Return whether a code in `# noqa` is one of tpulint's, or looks like one."""
     return OWN.fullmatch(code) is not None or code.upper() in CODES
-
-
-def is_idle(suppression: Suppression, code: str, active: Collection[str]) -> bool:
-    if code in suppression.used or not is_own(suppression, code):
-        return False
-    meant = codes_of(code) - {"TPU002"}
-    return bool(meant) and all(selected in active for selected in meant)
 
 
 def listing(codes: Iterable[str]) -> str:
@@ -308,18 +290,13 @@ def listing(codes: Iterable[str]) -> str:
 def report(
     suppression: Suppression, codes: Sequence[str], message: str, certainty: Certainty
 ) -> Finding:
-    return Finding("TPU002", message, suppression.span, certainty, (), removal(suppression, codes))
-
-
-def removal(suppression: Suppression, codes: Sequence[str]) -> Fix:
-    """Remove `codes` from the comment, and the comment where it says nothing else."""
+    """Return the finding, with the fix that removes the codes, or all where nothing is left."""
     remaining = [code for code in suppression.codes or () if code not in codes]
-    if remaining:
-        span = suppression.list_span
-        edit = Edit(span.start, span.end, ", ".join(remaining))
-    else:
-        edit = whole_removal(suppression)
-    return Fix(Applicability.SAFE, "Remove the unused suppression", (edit,))
+    listed = suppression.list_span
+    edit = Edit(listed.start, listed.end, ", ".join(remaining))
+    edit = edit if remaining else whole_removal(suppression)
+    fix = Fix(Applicability.SAFE, "Remove the unused suppression", (edit,))
+    return Finding("TPU002", message, suppression.span, certainty, (), fix)
 
 
 def whole_removal(suppression: Suppression) -> Edit:

@@ -16,7 +16,6 @@ from tpulint.absint.domain.events import Computation, Context, Tensor
 from tpulint.absint.domain.objects import Sequence
 from tpulint.absint.domain.program import Feed
 from tpulint.absint.domain.values import Value
-from tpulint.absint.interpreter.operators import ORDERS
 from tpulint.file_facts import is_test
 from tpulint.frontends.tensorflow.knowledge import tf_names
 from tpulint.frontends.tensorflow.knowledge.tf_names import STEPS
@@ -46,7 +45,14 @@ from tpulint.syntax.nodes import (
 
 # Fewer steps than these are an example or a test: nobody waits for them.
 FEW_STEPS = 20
-_COMPARISONS = ORDERS | {"Equal": operator.eq, "NotEqual": operator.ne}
+_COMPARISONS = {
+    "Equal": operator.eq,
+    "NotEqual": operator.ne,
+    "LessThan": operator.lt,
+    "LessThanEqual": operator.le,
+    "GreaterThan": operator.gt,
+    "GreaterThanEqual": operator.ge,
+}
 LOOPS = (LOOP, ROUND, WHILE)
 LEAVES = (Jump, Raise, Return, Yield, YieldFrom)
 UPDATES = frozenset(["apply_gradients", "minimize"])

@@ -10,7 +10,6 @@ from tpulint.absint.domain.events import Access, ApiCall, Computation, Context, 
 from tpulint.absint.domain.objects import ExternalObject
 from tpulint.absint.domain.structures import tensors, with_alternatives
 from tpulint.absint.domain.values import NONE, UNKNOWN, Const, External, Value
-from tpulint.absint.interpreter.operators import COMPARISONS
 from tpulint.diagnostics import traces
 from tpulint.finding import DEVICE_LANE, Severity
 from tpulint.frontends.tensorflow.knowledge.tf_names import LAYERS_WITH_WEIGHTS, words
@@ -34,6 +33,7 @@ STOPS = words("""
     greater_equal less less_equal logical_and logical_or logical_not logical_xor bitwise_and
     bitwise_or bitwise_xor left_shift right_shift
 """)
+COMPARES = words("Equal NotEqual LessThan LessThanEqual GreaterThan GreaterThanEqual")
 NO_BOUNDS = ("dtype", "name")  # arguments of a `tf.range`
 LABELS_AND_OUTPUT = 2  # what an unseen loss takes: of more tensors it may take some only
 # Operators and calls whose gradient needs what a round has computed. A sum's needs nothing, and
@@ -155,7 +155,7 @@ def _closed(operations: Iterable[Operation], stops: set[int]) -> dict[int, Opera
         return (
             operation
             for operation in operations
-            if id(operation) not in stops and operation.operator not in COMPARISONS
+            if id(operation) not in stops and operation.operator not in COMPARES
         )
 
     def taken(operation: Operation) -> Iterable[Operation]:
