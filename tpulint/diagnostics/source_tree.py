@@ -59,13 +59,10 @@ def statement_rows(text: str) -> list[tuple[int, int]]:
     nodes = [
         part for node in body for part in (node.body if isinstance(node, ast.ClassDef) else [node])
     ]
-    return [(first_row(node), node.end_lineno or 0) for node in nodes]
-
-
-def first_row(node: ast.stmt) -> int:
-    """Return the first row of a statement, that of its first decorator where it has one."""
-    decorators: list[ast.expr] = getattr(node, "decorator_list", [])
-    return min([node.lineno, *(decorator.lineno for decorator in decorators)])
+    # A statement begins with its first decorator.
+    starts = [[node, *getattr(node, "decorator_list", [])] for node in nodes]
+    rows = [min(part.lineno for part in parts) for parts in starts]
+    return [(row, node.end_lineno or 0) for row, node in zip(rows, nodes, strict=True)]
 
 
 def statement_around(text: str, span: Span) -> str | None:
@@ -147,14 +144,10 @@ def replaced(
     node = tree.at(span, kind)
     if node is None:
         return None
-    bare = without_brackets(node)
+    has_own = isinstance(node, (cst.Tuple, cst.GeneratorExp))  # its brackets are a part of it
+    bare = node.with_changes(lpar=(), rpar=()) if node.lpar and not has_own else node
     new = change(bare)
     return None if new is None else tree.edits(tree.start(node), bare, new)
-
-
-def without_brackets(node: Value) -> Value:
-    is_part_of_it = isinstance(node, (cst.Tuple, cst.GeneratorExp))
-    return node.with_changes(lpar=(), rpar=()) if node.lpar and not is_part_of_it else node
 
 
 class SourceTree:
@@ -301,18 +294,6 @@ def location(position: CodePosition) -> Location:
     return Location(position.line, position.column + 1)
 
 
-class Collector(cst.CSTVisitor):
-    """Collects the nodes inside a node."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.nodes: list[cst.CSTNode] = []
-
-    def on_visit(self, node: cst.CSTNode) -> bool:
-        self.nodes.append(node)
-        return True
-
-
 class Reportable(cst.CSTVisitor):
     """Looks for all that a finding can be at."""
 
@@ -364,10 +345,14 @@ def is_constant(value: cst.BaseExpression) -> bool:
 
 def within(code: Code, kind: type[Node]) -> list[Node]:
     """Return the nodes of a kind in an expression or in statements."""
-    collector = Collector()
-    for node in [code] if isinstance(code, cst.BaseExpression) else code:
-        node.visit(collector)
-    return [node for node in collector.nodes if isinstance(node, kind)]
+    nodes = [code] if isinstance(code, cst.BaseExpression) else code
+    return [part for node in nodes for part in _parts(node) if isinstance(part, kind)]
+
+
+def _parts(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    yield node
+    for child in node.children:
+        yield from _parts(child)
 
 
 def comments(code: Code) -> list[str]:

@@ -62,8 +62,11 @@ def in_calls(calls: Iterable[ApiCall], site: Site, tensor: Tensor) -> Culprit:
 def in_argument(argument: Argument, part: Value) -> Culprit:
     """Return the part of an argument that is `part`, a tensor or an object."""
     module = argument.site.module
-    span = _without_keyword(argument)
-    value = argument.value
+    span, value = argument.site.span, argument.value
+    begin = f"{argument.keyword}="
+    if argument.keyword and _text(module.text, span).startswith(begin):
+        start = Location(span.start.row, span.start.column + len(begin))
+        span = span._replace(start=start)
     while isinstance(value, (Sequence, Mapping)):
         element = _element(value, part)
         if element is None:
@@ -91,24 +94,11 @@ def _holds(value: Value, part: Value) -> bool:
 def _element(value: Sequence | Mapping, part: Value) -> tuple[Value, int] | None:
     """Return the item that is or holds the part, and its place."""
     if isinstance(value, Sequence):
-        for number, item in enumerate(value.items):
-            if _holds(item, part):
-                return item, value.places[number] if number < len(value.places) else -1
+        places = [*value.places, *([-1] * len(value.items))]
+        rows = list(zip(value.items, places, strict=False))
     else:
-        for key, item in value.items.items():
-            if _holds(item, part):
-                return item, value.places.get(key, -1)
-    return None
-
-
-def _without_keyword(argument: Argument) -> Span:
-    """Return the argument's value as it is written."""
-    span = argument.site.span
-    begin = f"{argument.keyword}="
-    if argument.keyword and _text(argument.site.module.text, span).startswith(begin):
-        start = Location(span.start.row, span.start.column + len(begin))
-        return span._replace(start=start)
-    return span
+        rows = [(item, value.places.get(key, -1)) for key, item in value.items.items()]
+    return next(((item, place) for item, place in rows if _holds(item, part)), None)
 
 
 def _name(text: str, span: Span) -> str:
@@ -166,10 +156,9 @@ def below(outer: Context, context: Context) -> tuple[CallStep, ...]:
 
 def entry(computation: Computation) -> Step:
     """Return the step at which the device lane starts."""
-    site = computation.callee.code if isinstance(computation.callee, Function) else None
-    name = callee_name(computation.callee)
-    if computation.kind == "model_fn" and isinstance(computation.callee, Function) and site:
-        place = Site(computation.callee.module, site.place)
+    callee, name = computation.callee, callee_name(computation.callee)
+    if computation.kind == "model_fn" and isinstance(callee, Function):
+        place = Site(callee.module, callee.code.place)
         return step(DEVICE_LANE, place, f"{name} is compiled for the device")
     return step(DEVICE_LANE, computation.site, f"`{computation.kind}` compiles {name}")
 
@@ -181,8 +170,7 @@ def to_cluster(
 
     What it shares with the way to `after` is not repeated.
     """
-    outer = after or computation.context
-    skip = 0 if after is not None else 1
+    outer, skip = (computation.context, 1) if after is None else (after, 0)
     return list(calls(DEVICE_LANE, outer, cluster.context, skip=skip))
 
 
@@ -200,18 +188,14 @@ def into_cluster(cluster: Cluster, context: Context) -> list[Step]:
 
 def deadlock(conflict: Conflict) -> tuple[Step, ...]:
     """Both lanes of a cycle: who holds the variable and waits, who waits for the variable."""
-    computation, cluster = conflict.computation, conflict.cluster
-    held, wanted = conflict.device, conflict.host
+    cluster, held, wanted = conflict.cluster, conflict.device, conflict.host
     variable, host = held.variable.name, callee_name(cluster.callee)
     name = f"`{variable}`"
-    holds = step(DEVICE_LANE, held.site, f"{verb(held)} {name} and holds it until the program ends")
-    waits = step(DEVICE_LANE, cluster.site, f"waits for the result of {host}")
+    holds = f"{verb(held)} {name} and holds it until the program ends"
+    waits = device_step(cluster.site, f"waits for the result of {host}")
     wants = step(HOST_LANE, wanted.site, f"waits for {name}, which the device program holds")
     return (
-        entry(computation),
-        *calls(DEVICE_LANE, computation.context, held.context, skip=1),
-        holds._replace(holds=variable),
-        *to_cluster(computation, cluster, held.context),
+        *_to_conflict(conflict, device_step(held.site, holds)._replace(holds=variable)),
         waits._replace(waits_for=host),
         *into_cluster(cluster, wanted.context),
         wants._replace(waits_for=variable),
@@ -220,17 +204,20 @@ def deadlock(conflict: Conflict) -> tuple[Step, ...]:
 
 def stale_read_trace(conflict: Conflict) -> tuple[Step, ...]:
     """Both lanes where neither waits for the other."""
-    computation, cluster = conflict.computation, conflict.cluster
     held, wanted = conflict.device, conflict.host
     name = f"`{held.variable.name}`"
     return (
-        entry(computation),
-        *calls(DEVICE_LANE, computation.context, held.context, skip=1),
-        step(DEVICE_LANE, held.site, f"{verb(held)} its own copy of {name}"),
-        *to_cluster(computation, cluster, held.context),
-        *into_cluster(cluster, wanted.context),
+        *_to_conflict(conflict, device_step(held.site, f"{verb(held)} its own copy of {name}")),
+        *into_cluster(conflict.cluster, wanted.context),
         step(HOST_LANE, wanted.site, f"{verb(wanted)} {name}, unseen by the device"),
     )
+
+
+def _to_conflict(conflict: Conflict, touch: Step) -> tuple[Step, ...]:
+    """Return the device's way to its touch of the variable, and from there to the cluster."""
+    computation, held = conflict.computation, conflict.device.context
+    way = device_path(computation, held, touch)
+    return (*way, *to_cluster(computation, conflict.cluster, held))
 
 
 def nesting_trace(inner: Cluster, outer: Cluster) -> tuple[Step, ...]:

@@ -100,7 +100,11 @@ def without_forwarding(node: cst.Call) -> cst.Call | None:
     if not node.args or node.args[0].keyword is not None or node.args[0].star:
         return None
     function, *others = node.args
-    return cst.Call(callable_(function.value), others)
+    called_value = function.value
+    if not called_value.lpar and not isinstance(called_value, PRIMARY):
+        brackets = {"lpar": [cst.LeftParen()], "rpar": [cst.RightParen()]}
+        called_value = called_value.with_changes(**brackets)
+    return cst.Call(called_value, others)
 
 
 @expression_change
@@ -184,12 +188,10 @@ def joined(before: Whitespace, after: Whitespace, is_last: bool) -> Whitespace:
 
 def behind(blanks: Whitespace, row_end: Whitespace) -> Whitespace:
     """Return the end of a row with the blanks before it."""
-    if isinstance(row_end, cst.ParenthesizedWhitespace) and isinstance(
-        blanks, cst.SimpleWhitespace
-    ):
-        first = row_end.first_line
-        before = cst.SimpleWhitespace(blanks.value + first.whitespace.value)
-        return row_end.with_changes(first_line=first.with_changes(whitespace=before))
+    match blanks, row_end:
+        case cst.SimpleWhitespace(value=before), cst.ParenthesizedWhitespace(first_line=first):
+            whitespace = cst.SimpleWhitespace(before + first.whitespace.value)
+            return row_end.with_changes(first_line=first.with_changes(whitespace=whitespace))
     return row_end
 
 
@@ -201,10 +203,8 @@ def blanks_after(argument: cst.Arg) -> Whitespace:
 
 def named(call: cst.Call, keyword: str | None) -> cst.Arg | None:
     """Return the argument that is passed by `keyword`."""
-    for argument in call.args:
-        if argument.keyword is not None and argument.keyword.value == keyword:
-            return argument
-    return None
+    by_keyword = (it for it in call.args if it.keyword is not None and it.keyword.value == keyword)
+    return next(by_keyword, None)
 
 
 def with_value(call: cst.Call, argument: cst.Arg, value: cst.BaseExpression) -> cst.Call:
@@ -223,13 +223,6 @@ def called(function: str, *arguments: cst.BaseExpression) -> cst.Call:
     return cst.Call(cst.parse_expression(function), [cst.Arg(value) for value in arguments])
 
 
-def callable_(function: cst.BaseExpression) -> cst.BaseExpression:
-    """Return a function as it can be called."""
-    if function.lpar or isinstance(function, PRIMARY):
-        return function
-    return function.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
-
-
 @change_at(cst.List)
 def in_lists(node: cst.List, count: int, is_one: bool) -> cst.List | None:
     """Put each of `count` elements into a list, or all into one.
@@ -243,12 +236,11 @@ def in_lists(node: cst.List, count: int, is_one: bool) -> cst.List | None:
     if is_one:
         elements = [cst.Element(cst.List([*others, bare]), comma=comma)]
     else:
-        elements = [in_list(element) for element in node.elements]
+        elements = [
+            cst.Element(cst.List([element.with_changes(comma=NO_COMMA)]), element.comma)
+            for element in node.elements
+        ]
     return node.with_changes(elements=elements)
-
-
-def in_list(element: cst.BaseElement) -> cst.Element:
-    return cst.Element(cst.List([element.with_changes(comma=NO_COMMA)]), element.comma)
 
 
 # Edits of statements: a decorator, a block with or without the `with` around it.
@@ -335,10 +327,8 @@ def decorator_of(call: cst.Call, options: Sequence[cst.Arg]) -> cst.BaseExpressi
     names = [node.value for node in within(call.func, cst.Name)]
     if names[-1:] != ["function"] or any(option.keyword is None for option in options):
         return None
-    blank = cst.SimpleWhitespace("")
     plain = [
-        option.with_changes(comma=cst.MaybeSentinel.DEFAULT, whitespace_after_arg=blank)
-        for option in options
+        option.with_changes(comma=NO_COMMA, whitespace_after_arg=NO_BLANKS) for option in options
     ]
     return cst.Call(call.func, plain)
 
@@ -388,23 +378,18 @@ def strategy_at(tree: SourceTree, row: int) -> str | None:
     """Return the name of the strategy that the function around `row`, or the module, has made."""
     functions = tree.around(row, cst.FunctionDef)
     bodies = [tree.module.body, *(function.body.body for function in functions)]
-    lines = [line for body in bodies for line in body]
     names = {
         target.target.value
-        for line in lines
+        for body in bodies
+        for line in body
         if isinstance(line, cst.SimpleStatementLine) and tree.start(line).row < row
         for statement in line.body
-        if isinstance(statement, cst.Assign) and makes_strategy(tree, statement.value)
+        if isinstance(statement, cst.Assign) and isinstance(statement.value, cst.Call)
+        if tree.module.code_for_node(statement.value.func).endswith("Strategy")
         for target in statement.targets
         if isinstance(target.target, cst.Name)
     }
     return names.pop() if len(names) == 1 else None
-
-
-def makes_strategy(tree: SourceTree, value: cst.BaseExpression) -> bool:
-    return isinstance(value, cst.Call) and tree.module.code_for_node(value.func).endswith(
-        "Strategy"
-    )
 
 
 def has_long_string(statements: Statements) -> bool:

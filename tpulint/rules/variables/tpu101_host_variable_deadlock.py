@@ -33,9 +33,8 @@ class HostVariableDeadlock(Rule):
 
 def message(conflict: Conflict) -> str:
     name = conflict.variable.name
-    verb = "writes" if conflict.host.mode == "write" else "reads"
     host = traces.callee_name(conflict.cluster.callee)
     return (
-        f"{host} {verb} `{name}` on the host, while the device program holds `{name}`"
-        f" and waits for {host}: deadlock; {by_value(host, conflict.host.mode)}"
+        f"{host} {traces.verb(conflict.host)} `{name}` on the host, while the device program holds"
+        f" `{name}` and waits for {host}: deadlock; {by_value(host, conflict.host.mode)}"
     )

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from tpulint.absint.domain.events import Access, Computation
+from tpulint.absint.domain.events import Access
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.fixes import by_value, pass_by_value
-from tpulint.finding import Applicability, Fix, Severity
+from tpulint.finding import Applicability, Severity
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.variable_conflicts import (
     certainty_of_touch,
@@ -29,27 +29,20 @@ class DeviceVariableInHostCluster(Rule):
         steps = {id(conflict.host) for conflict in conflicts(program) if conflict.of_step}
         for computation in program.computations:
             for access in host_touches(computation):
-                if is_on_device(access.variable) and id(access) not in steps:
+                cluster = access.context.cluster
+                if cluster and is_on_device(access.variable) and id(access) not in steps:
                     report(
                         access.site.span,
-                        message(access),
+                        message(access, traces.callee_name(cluster.callee)),
                         certainty=certainty_of_touch(computation, access),
                         trace=traces.access_trace(computation, access),
-                        fix=fix(computation, access),
+                        fix=pass_by_value(computation, cluster, access),
                     )
 
 
-def fix(computation: Computation, access: Access) -> Fix | None:
-    cluster = access.context.cluster
-    assert cluster is not None
-    return pass_by_value(computation, cluster, access)
-
-
-def message(access: Access) -> str:
-    assert access.context.cluster is not None
-    host = traces.callee_name(access.context.cluster.callee)
-    verb = "writes" if access.mode == "write" else "reads"
+def message(access: Access, host: str) -> str:
     return (
-        f"{host} {verb} `{access.variable.name}` on the host, but a variable of a TPUStrategy"
-        f" scope lives on the device, with one copy per replica; {by_value(host, access.mode)}"
+        f"{host} {traces.verb(access)} `{access.variable.name}` on the host, but a variable of a"
+        " TPUStrategy scope lives on the device, with one copy per replica;"
+        f" {by_value(host, access.mode)}"
     )

@@ -35,8 +35,7 @@ def message(conflict: Conflict) -> str:
     remedy = by_value(host, conflict.host.mode)
     # `before`: extract_outside_compilation_pass.cc lifts what needs no input from the device.
     if conflict.when is Phase.BEFORE:
-        does = "writes" if conflict.host.mode == "write" else "reads"
-        verb = "writes" if conflict.device.mode == "write" else "reads"
+        does, verb = traces.verb(conflict.host), traces.verb(conflict.device)
         return (
             f"{host} {does} `{name}` on the host before the device program starts, although"
             f" the device program {verb} it earlier; {remedy}"

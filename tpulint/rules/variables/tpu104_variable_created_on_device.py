@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from tpulint.absint.domain.context import INIT_SCOPE, NO_KNOWN_CALLER
 from tpulint.absint.domain.events import ApiCall, Computation, Context
 from tpulint.absint.domain.site import Site
-from tpulint.diagnostics import traces
-from tpulint.finding import DEVICE_LANE, Severity
+from tpulint.diagnostics.traces import path_to_site
+from tpulint.finding import Severity
 from tpulint.frontends.tensorflow.knowledge import tf_names
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.certainty import definite_if
@@ -35,31 +35,19 @@ class VariableCreatedOnDevice(Rule):
                 again = is_traced_again(computation, creation.context)
                 if not again or is_kept(computation, creation.context):
                     continue
-                inner = creation.context.forks - computation.context.conditions
-                # A branch inside the step may be taken at the first trace only.
-                is_certain = creation.context.traced and not inner and not creation.context.is_guess
-                steps = (
-                    traces.entry(computation),
-                    *traces.calls(DEVICE_LANE, computation.context, creation.context, skip=1),
-                    traces.step(DEVICE_LANE, creation.site, f"creates {creation.words}"),
-                )
+                context, does = creation.context, f"creates {creation.words}"
+                inner = context.forks - computation.context.conditions
                 report(
                     creation.site.span,
-                    message(creation),
-                    certainty=definite_if(is_certain),
-                    trace=steps,
+                    f"{creation.words} is created again at each trace of the function given to"
+                    " `run`: create it once, outside that function",
+                    # A branch inside the step may be taken at the first trace only.
+                    certainty=definite_if(context.traced, not inner, not context.is_guess),
+                    trace=path_to_site(computation, context, creation.site, does),
                 )
 
 
-def message(creation: Creation) -> str:
-    return (
-        f"{creation.words} is created again at each trace of the function given to `run`:"
-        " create it once, outside that function"
-    )
-
-
-@dataclass(frozen=True)
-class Creation:
+class Creation(NamedTuple):
     """`words` say what is made at `site`, with its article."""
 
     words: str

@@ -24,21 +24,18 @@ class GlobalStepInHostCluster(Rule):
             is_told = conflict.waits or conflict.stale or is_on_device(conflict.variable)
             if not conflict.of_step or not is_told:
                 continue
+            if is_on_device(conflict.variable):
+                certainty = certainty_of_touch(conflict.computation, conflict.host)
+            else:
+                certainty = conflict.certainty if conflict.waits else Certainty.POSSIBLE
+            trace = traces.deadlock if conflict.waits else traces.stale_read_trace
             report(
                 conflict.host.site.span,
                 message(conflict),
-                certainty=certainty(conflict),
-                trace=traces.deadlock(conflict)
-                if conflict.waits
-                else traces.stale_read_trace(conflict),
+                certainty=certainty,
+                trace=trace(conflict),
                 fix=of_conflict(conflict),
             )
-
-
-def certainty(conflict: Conflict) -> Certainty:
-    if is_on_device(conflict.variable):
-        return certainty_of_touch(conflict.computation, conflict.host)
-    return conflict.certainty if conflict.waits else Certainty.POSSIBLE
 
 
 def message(conflict: Conflict) -> str:
