@@ -25,22 +25,18 @@ def under_control(program: Program) -> Iterator[tuple[Computation, ApiCall, tupl
             waits = synchronizes(computation, call) or combines_copies(program, computation, call)
             if not waits or not call.context.on_device:
                 continue
-            scopes = call.context.control() + _returns(computation, call)
+            # Also the tests whose other branch has returned, without a collective of its own.
+            scopes = call.context.control() + tuple(
+                scope
+                for scope in call.context.with_blocks(AFTER_RETURN)
+                if not any(
+                    synchronizes(computation, other)
+                    and any(around.site == scope.site for around in other.context.control())
+                    for other in computation.calls
+                )
+            )
             if scopes:
                 yield computation, call, scopes
-
-
-def _returns(computation: Computation, call: ApiCall) -> tuple[Scope, ...]:
-    """Return the tests whose other branch has returned, without a collective of its own."""
-    return tuple(
-        scope
-        for scope in call.context.with_blocks(AFTER_RETURN)
-        if not any(
-            synchronizes(computation, other)
-            and any(around.site == scope.site for around in other.context.control())
-            for other in computation.calls
-        )
-    )
 
 
 GRADIENTS = frozenset(["gradients", "compute_gradients", "gradient"])
@@ -72,7 +68,10 @@ def may_sum_gradients(
         not isinstance(call.result, Tensor)
         or call.result.operation is None
         or call.result.operation.number > start
-        or _takes_variable(call)
+        # Replicas may average the variables that they trained.
+        or any(
+            isinstance(option, Variable) for it in call.arguments for option in options(it.value)
+        )
         for call in collectives
     )
 
@@ -87,12 +86,7 @@ def _start_of_gradients(computation: Computation, update: ApiCall) -> int | None
             if call.last in GRADIENTS and not call.context.excludes(update.context)
         ]
         return None if not taken or None in taken else min(number for number in taken if number)
-    taken = [
-        number
-        for argument in update.arguments
-        for tensor in tensors(argument.value)
-        if (number := _number(tensor)) is not None
-    ]
+    taken = [_number(tensor) for it in update.arguments for tensor in tensors(it.value)]
     return max((number for number in taken if number), default=None)
 
 
@@ -104,31 +98,19 @@ def _number(value: Value) -> int | None:
     )
 
 
-def _takes_variable(call: ApiCall) -> bool:
-    """Return whether a variable is summed: replicas may average those that they trained."""
-    return any(
-        isinstance(option, Variable)
-        for argument in call.arguments
-        for option in options(argument.value)
-    )
-
-
 def synchronizes(computation: Computation, call: ApiCall) -> bool:
     """Return whether replicas wait for one another in `call`."""
-    if call.last in tf_names.COLLECTIVES:
+    if call.last in tf_names.COLLECTIVES or call.last not in ("apply_gradients", "minimize"):
+        return call.last in tf_names.COLLECTIVES
+    owner = call.receiver
+    if isinstance(owner, ExternalObject) and naming.CROSS_SHARD.is_in(owner.path):
         return True
-    if call.last not in ("apply_gradients", "minimize"):
-        return False
-    # With either argument the caller has summed the gradients itself.
-    has_own_replica = any(
+    # A strategy's `apply_gradients` sums the gradients itself (optimizer_v2.py), unless the caller
+    # says by either argument that it has summed them.
+    return computation.kind in tf_names.STRATEGY_RUN and not any(
         argument.keyword in ALONE and argument.value == Const(ALONE[argument.keyword])
         for argument in call.arguments
     )
-    wrapped = isinstance(call.receiver, ExternalObject) and naming.CROSS_SHARD.is_in(
-        call.receiver.path
-    )
-    # A strategy's `apply_gradients` sums the gradients itself (optimizer_v2.py).
-    return wrapped or (computation.kind in tf_names.STRATEGY_RUN and not has_own_replica)
 
 
 ASSIGNMENTS = ("assign", "assign_add", "assign_sub")
@@ -154,14 +136,10 @@ def combines_copies(program: Program, computation: Computation, call: ApiCall) -
 def deciding(scopes: Iterable[Scope]) -> list[Tensor | Variable]:
     """Return the tensors and variables that decide on traced control flow."""
     deciders: list[Tensor | Variable] = []
-    for scope in scopes:
-        payload = scope.payload
-        if not isinstance(payload, Value):
-            continue
-        parts: list[Tensor | Variable] = [
-            option for option in options(payload) if isinstance(option, Variable)
-        ]
-        deciders += [*parts, *tensors(payload)]
+    for payload in (scope.payload for scope in scopes):
+        if isinstance(payload, Value):
+            deciders += [option for option in options(payload) if isinstance(option, Variable)]
+            deciders += tensors(payload)
     return deciders
 
 

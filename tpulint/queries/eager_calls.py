@@ -26,7 +26,7 @@ from tpulint.frontends.tensorflow.knowledge import naming
 from tpulint.frontends.tensorflow.knowledge.strategies import EAGER_MODE, GRAPH_MODE, ONLY_EAGER
 from tpulint.frontends.tensorflow.knowledge.tf_names import TRACED_METHOD
 from tpulint.frontends.tensorflow.program import Program
-from tpulint.syntax.nodes import CallNode, Expression, Import, ImportFrom
+from tpulint.syntax.nodes import CallNode, Expression, Import, ImportFrom, Statement
 
 TRACED = frozenset([FUNCTION, DATA, COND, WHILE])
 
@@ -36,15 +36,17 @@ def is_eager(program: Program, computation: Computation) -> bool:
     context = computation.context
     if any(scope.kind in TRACED for scope in context.scopes) or context.with_blocks(DECORATED):
         return False
-    if may_be_other_function(computation):
-        return False
-    if is_built_in_graph(computation):
+    if may_be_other_function(computation) or is_built_in_graph(computation):
         return False
     if not may_be_tpus(computation):
         return False
-    unseen = any(scope.kind == NO_KNOWN_CALLER for scope in context.scopes)
-    # A caller that is not seen may be a tf.function.
-    return not unseen or _shows_eager(program, context)
+    # A caller that is not seen may be a tf.function, unless a function on the way does what only
+    # eager code can.
+    return all(scope.kind != NO_KNOWN_CALLER for scope in context.scopes) or any(
+        call.context.run == context.run
+        and call.context.call_chain == context.call_chain[: len(call.context.call_chain)]
+        for call in program.named_any(ONLY_EAGER)
+    )
 
 
 def asks_for_eager(context: Context) -> bool:
@@ -58,9 +60,8 @@ def asks_for_eager(context: Context) -> bool:
 
 def is_built_in_graph(computation: Computation) -> bool:
     """Return whether the computation is built in a graph of TensorFlow 1, or may be."""
-    if computation.context.with_blocks(GRAPH):
-        return True
-    return any(builds_graphs(module) for module in modules_on_the_way(computation))
+    is_in_graph = bool(computation.context.with_blocks(GRAPH))
+    return is_in_graph or any(map(builds_graphs, modules_on_the_way(computation)))
 
 
 def may_be_tpus(computation: Computation) -> bool:
@@ -91,48 +92,33 @@ def builds_graphs(module: Module) -> bool:
     # Programs of TensorFlow 1 may turn on eager execution.
     if module.facts.names_any(EAGER_MODE):
         return False
-    return module.facts.names_any(GRAPH_MODE) or _imports_version_1(module)
+    return module.facts.names_any(GRAPH_MODE) or any(map(_imports_version_1, module.facts.body))
 
 
-def _imports_version_1(module: Module) -> bool:
-    for node in module.facts.body:
-        match node:
-            case Import(names=names):
-                if any("compat.v1" in name.name for name in names):
-                    return True
-            case ImportFrom(module=dotted, names=names) if "tensorflow" in dotted:
-                if "compat.v1" in dotted:
-                    return True
-                if dotted.endswith("compat") and any(name.name == "v1" for name in names or ()):
-                    return True
+def _imports_version_1(statement: Statement) -> bool:
+    match statement:
+        case Import(names=names):
+            return any("compat.v1" in name.name for name in names)
+        case ImportFrom(module=dotted, names=names) if "tensorflow" in dotted:
+            is_v1 = dotted.endswith("compat") and any(name.name == "v1" for name in names or ())
+            return is_v1 or "compat.v1" in dotted
     return False
-
-
-def _shows_eager(program: Program, context: Context) -> bool:
-    """Return whether a function on the way does what only eager code can, so is not traced."""
-    return any(
-        call.context.run == context.run
-        and call.context.call_chain == context.call_chain[: len(call.context.call_chain)]
-        for name in ONLY_EAGER
-        for call in program.named.get(name, ())
-    )
 
 
 def is_traced_function(callee: Value | None) -> bool | None:
     """Return whether `callee` is a tf.function; None where it is not seen, or one of several is."""
-    if isinstance(callee, Function):
-        return None if DECORATED in callee.hints else callee.traced
-    # A method of a class is traced if the function in the class is.
-    if isinstance(callee, Bound):
-        return is_traced_function(callee.function)
-    if isinstance(callee, Partial):
-        # functools.partial(f) is none, whatever f is
-        return callee.function == External(TRACED_METHOD)
-    if isinstance(callee, Choice):
-        answers = {is_traced_function(option) for option in callee.options}
-        return answers.pop() if len(answers) == 1 else None
-    if isinstance(callee, Instance):
-        return is_traced_function(call_method(callee.cls))
+    match callee:
+        case Function():
+            return None if DECORATED in callee.hints else callee.traced
+        case Bound():  # a method of a class is traced if the function in the class is
+            return is_traced_function(callee.function)
+        case Partial():  # functools.partial(f) is none, whatever f is
+            return callee.function == External(TRACED_METHOD)
+        case Choice():
+            answers = {is_traced_function(option) for option in callee.options}
+            return answers.pop() if len(answers) == 1 else None
+        case Instance():
+            return is_traced_function(call_method(callee.cls))
     return None
 
 

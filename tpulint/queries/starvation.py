@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from math import inf
+from math import inf, prod
 from typing import NamedTuple
 
 from tpulint.absint.domain.context import (
@@ -27,6 +27,7 @@ from tpulint.absint.domain.context import (
 from tpulint.absint.domain.events import ApiCall, Computation, Context, Operation, Tensor, Variable
 from tpulint.absint.domain.objects import ExternalObject, Function, Mapping, Sequence
 from tpulint.absint.domain.site import Site
+from tpulint.absint.domain.structures import parts
 from tpulint.absint.domain.values import NONE, UNKNOWN, Bound, Const, External, Partial, Value
 from tpulint.frontends.tensorflow.knowledge import naming
 from tpulint.frontends.tensorflow.knowledge.tf_names import (
@@ -35,7 +36,7 @@ from tpulint.frontends.tensorflow.knowledge.tf_names import (
     is_tensorflow,
 )
 from tpulint.frontends.tensorflow.program import Program, answered_once
-from tpulint.ordering import Phase
+from tpulint.ordering import Phase, reachable
 from tpulint.queries.entry_calls import SIGNATURES, argument_value, constant_int, replicas
 from tpulint.queries.happens_before import given_by_scopes, order_of
 from tpulint.queries.launches import least_rounds, most_rounds
@@ -146,18 +147,14 @@ def _session_runs(program: Program) -> list[ApiCall]:
         first = call.path.partition(".")[0]
         if call.last in RUNS_APART or first in PARALLEL_PACKAGES:
             return []
-        is_known = is_tensorflow(call.path) or first in _KNOWN_PACKAGES
+        is_unknown = not is_tensorflow(call.path) and first not in _KNOWN_PACKAGES
         if is_session(call.receiver) and call.last == "run":
             runs.append(call)
         elif (call.path.startswith("?.") and call.last in ("run", "eval")) or (
-            not is_known and _takes_session(call)
+            is_unknown and any(is_session(argument.value) for argument in call.arguments)
         ):
             return []
     return runs
-
-
-def _takes_session(call: ApiCall) -> bool:
-    return any(is_session(argument.value) for argument in call.arguments)
 
 
 def is_session(value: Value | None) -> bool:
@@ -180,36 +177,38 @@ def _transfers(program: Program) -> Iterator[Transfer]:
 
 
 def _transfers_of(call: ApiCall, computation: Computation | None) -> Iterator[Transfer]:
+    store = call.receiver
+    is_of_queue = isinstance(store, Variable) and store.sort == "queue"
     if call.last in _FEED_CALLS and (is_tensorflow(call.path) or call.path.startswith("?")):
         feed, is_put = _FEED_CALLS[call.last]
         yield Transfer(feed, is_put, 1, 1, call, computation)
-    elif (
-        isinstance(call.receiver, Variable)
-        and call.receiver.sort == "queue"
-        and call.last in _QUEUE_CALLS
-    ):
+    elif is_of_queue and call.last in _QUEUE_CALLS:
         is_put, least, most = _QUEUE_CALLS[call.last]
-        yield Transfer(call.receiver, is_put, least, most, call, computation)
-    elif _is_infeed_queue(call.receiver):
+        yield Transfer(store, is_put, least, most, call, computation)
+    elif _is_infeed_queue(store):
         if call.last == "generate_enqueue_ops":
-            shards = call.argument("sharded_inputs", 0)
-            number = _length(shards.value) if shards is not None else None
-            most = inf if number is None else number
-            yield Transfer(INFEED, True, 0 if number is None else number, most, call, computation)
+            argument = call.argument("sharded_inputs", 0)
+            shards = None if argument is None else argument.value
+            least, most = 0, inf
+            if isinstance(shards, Sequence) and not shards.open:
+                least = most = len(shards.items)
+            yield Transfer(INFEED, True, least, most, call, computation)
         elif call.last == "generate_dequeue_op":
             yield Transfer(INFEED, False, 1, 1, call, computation)
     elif call.last == "repeat" and (queue := call.argument("infeed_queue", 3)) is not None:
-        number = constant_int(getattr(call.argument("n", 0), "value", None))
+        number = _number(call, "n")
         if _is_infeed_queue(queue.value) and number is not None:
             yield Transfer(INFEED, False, number, number, call, computation)
 
 
+def _number(call: ApiCall, keyword: str) -> int | None:
+    """Return the whole number that is the first argument of a call, if it is seen."""
+    argument = call.argument(keyword, 0)
+    return None if argument is None else constant_int(argument.value)
+
+
 def _is_infeed_queue(value: Value | None) -> bool:
     return isinstance(value, ExternalObject) and value.last == _INFEED_QUEUE
-
-
-def _length(value: Value) -> int | None:
-    return len(value.items) if isinstance(value, Sequence) and not value.open else None
 
 
 def _is_all_seen(
@@ -227,17 +226,13 @@ def _is_all_seen(
     for call in program.all_calls():
         if isinstance(store, Variable):
             is_method = call.last in _QUEUE_CALLS or call.last in _HARMLESS_OF_QUEUES
-            if call.receiver is store and not is_method:
+            if (call.receiver is store and not is_method) or any(
+                argument.value is store for argument in call.arguments
+            ):
                 return False
-            if any(argument.value is store for argument in call.arguments):
-                return False
-        elif naming.ENQUEUES.is_in(call.last) and not _is_transfer(call):
+        elif naming.ENQUEUES.is_in(call.last) and call.last not in _NAMES - {_SPLITS}:
             return False
     return _all_are_read(program)
-
-
-def _is_transfer(call: ApiCall) -> bool:
-    return call.last in _NAMES and call.last != _SPLITS
 
 
 def _all_are_read(program: Program) -> bool:
@@ -257,12 +252,9 @@ def _all_are_read(program: Program) -> bool:
 
 def _capacity(program: Program, store: Hashable) -> int | None:
     """Return how many elements a queue holds; None where that is not seen, or it is a feed."""
-    if not isinstance(store, Variable):
-        return None
-    for call in program.named.get("FIFOQueue", []):
-        if call.result is store:
-            return constant_int(getattr(call.argument("capacity", 0), "value", None))
-    return None
+    makers = (call for call in program.named.get("FIFOQueue", ()) if call.result is store)
+    maker = next(makers, None) if isinstance(store, Variable) else None
+    return None if maker is None else _number(maker, "capacity")
 
 
 class _Fetched(NamedTuple):
@@ -277,9 +269,7 @@ class _HostGraph:
 
     def __init__(self, program: Program) -> None:
         self._calls = {_key(call.site, call.context): call for call in program.calls}
-        self.computations = {
-            id(computation.call): computation for computation in program.computations
-        }
+        self.computations = {id(computation.call) for computation in program.computations}
         self._closures: dict[int, _Fetched] = {}
 
     def fetched_by(self, run: ApiCall) -> _Fetched:
@@ -300,15 +290,12 @@ class _HostGraph:
         unread, is_complete = list(values), True
         while unread:
             value = unread.pop()
-            if isinstance(value, Sequence):
-                unread += value.items
-                is_complete = is_complete and not value.open
-            elif isinstance(value, Mapping):
-                unread += value.items.values()
+            if isinstance(value, (Sequence, Mapping)):
+                unread += parts(value)
                 is_complete = is_complete and not value.open
             elif isinstance(value, Tensor):
                 call = self._made_by(value)
-                is_complete = is_complete and call is not None and self._is_known(call)
+                is_complete = is_complete and call is not None and _is_known(call)
                 if call is not None and id(call) not in calls:
                     calls[id(call)] = call
                     unread += self._given(call)
@@ -318,12 +305,9 @@ class _HostGraph:
 
     def _given(self, call: ApiCall) -> list[Value]:
         """Return what an operation, or a computation, takes or waits for."""
-        passed = [argument.value for argument in call.arguments]
-        if id(call) in self.computations:
-            # What its function does is known.
-            passed = [
-                value for value in passed if not isinstance(value, (Function, Bound, Partial))
-            ]
+        # What the function of a computation does is known.
+        code = (Function, Bound, Partial) if id(call) in self.computations else ()
+        passed = [it.value for it in call.arguments if not isinstance(it.value, code)]
         passed += [call.receiver] if isinstance(call.receiver, Tensor) else []
         dependencies: list[Value] = []
         for scope in call.context.scopes:
@@ -338,18 +322,16 @@ class _HostGraph:
             return None
         return self._calls.get(_key(tensor.site, tensor.made))
 
-    def _is_known(self, call: ApiCall) -> bool:
-        first = call.path.partition(".")[0]
-        if is_tensorflow(call.path) or first in _KNOWN_PACKAGES:
-            return True
-        return isinstance(call.receiver, (Variable, ExternalObject))
+
+def _is_known(call: ApiCall) -> bool:
+    is_known = is_tensorflow(call.path) or call.path.partition(".")[0] in _KNOWN_PACKAGES
+    return is_known or isinstance(call.receiver, (Variable, ExternalObject))
 
 
 def _names_any(fetches: Value) -> bool:
     """Return whether something is fetched by its name, or is of an object that is not read."""
     if isinstance(fetches, (Sequence, Mapping)):
-        items = fetches.items if isinstance(fetches, Sequence) else fetches.items.values()
-        return any(map(_names_any, items))
+        return any(map(_names_any, parts(fetches)))
     return isinstance(fetches, (Const, External, ExternalObject)) and fetches != NONE
 
 
@@ -395,48 +377,35 @@ class _Account:
     def _too_few(
         self, takes: list[Transfer], run: ApiCall, runs: list[ApiCall], whole: bool
     ) -> Iterator[Starvation]:
-        taken = sum(self._least(take, other, run, whole) for take in self._takes for other in runs)
-        put = self._initial + sum(
-            self._most(put, other, run, whole) for put in self._puts for other in runs
-        )
+        taken, put = self._moved(runs, run, whole)
         if taken > put:
             yield Starvation(takes[-1], run, int(taken), int(put), self.is_of_room, False)
 
+    def _moved(self, runs: list[ApiCall], at: ApiCall, whole: bool) -> tuple[float, float]:
+        """Return how much `runs` surely take, and how much there is at most to be taken."""
+        taken = sum(self._least(take, run, at, whole) for take in self._takes for run in runs)
+        put = sum(self._most(put, run, at, whole) for put in self._puts for run in runs)
+        return taken, self._initial + put
+
     def _late(self, takes: list[Transfer], run: ApiCall, place: int) -> Iterator[Starvation]:
         """Yield the takes in `run` that all comes too late for."""
-        earlier = self._runs[:place]
-        taken = sum(
-            self._least(take, other, run, False) for take in self._takes for other in earlier
-        )
-        held = self._initial + sum(
-            self._most(put, other, run, False) for put in self._puts for other in earlier
-        )
+        taken, held = self._moved(self._runs[:place], run, False)
         for take in takes:
             before = taken + sum(
-                other.least if self._is_beside(other, take) else self._least(other, run, run, False)
+                other.least if _is_beside(other, take) else self._least(other, run, run, False)
                 for other in takes
                 if other is take or self._depends(take, other)
             )
-            in_time = held + sum(
-                self._most(put, run, run, False)
-                for put in self._puts
-                if not self._depends(put, take)
-            )
+            late = [put for put in self._puts if self._depends(put, take)]
+            early = (put for put in self._puts if put not in late)
+            in_time = held + sum(self._most(put, run, run, False) for put in early)
             if before > in_time:
-                later = any(
-                    self._most(put, run, run, False)
-                    for put in self._puts
-                    if self._depends(put, take)
-                )
-                yield Starvation(take, run, int(before), int(in_time), self.is_of_room, later)
-
-    @staticmethod
-    def _is_beside(transfer: Transfer, other: Transfer) -> bool:
-        return transfer.computation is not None and transfer.computation is other.computation
+                is_later = any(self._most(put, run, run, False) for put in late)
+                yield Starvation(take, run, int(before), int(in_time), self.is_of_room, is_later)
 
     def _depends(self, user: Transfer, source: Transfer) -> bool:
         """Return whether `user` certainly runs only after `source` has."""
-        if self._is_beside(user, source):
+        if _is_beside(user, source):
             if user.operation is None or source.operation is None:
                 return False
             return user is not source and _precedes(source.operation, user.operation)
@@ -460,9 +429,8 @@ class _Account:
             return count
         if not self._surely_runs(transfer, transfer.computation):
             return 0
-        return (
-            count * (_replicas(transfer.computation) or 1) * self._repeated(transfer, least_rounds)
-        )
+        number = _replicas(transfer.computation) or 1
+        return count * number * self._repeated(transfer, least_rounds)
 
     def _most(self, transfer: Transfer, run: ApiCall, at: ApiCall, whole: bool) -> float:
         """Return how much the transfer moves at most by the call `run`."""
@@ -502,19 +470,17 @@ class _Account:
             if scope.kind == LOOP:
                 count *= rounds(self._program, scope, transfer.call.context)
             elif scope.kind == WHILE:
-                number = self._repeats(transfer, scope)
+                calls = () if transfer.computation is None else transfer.computation.calls
+                repeats = (it for it in calls if it.site == scope.site and it.last == "repeat")
+                number = next((_number(it, "n") for it in repeats), None)
                 count *= (0 if is_least else inf) if number is None else number
             elif scope.kind == COND and is_least:
                 count = 0
         return count
 
-    @staticmethod
-    def _repeats(transfer: Transfer, loop: Scope) -> int | None:
-        assert transfer.computation is not None
-        for call in transfer.computation.calls:
-            if call.site == loop.site and call.last == "repeat":
-                return constant_int(getattr(call.argument("n", 0), "value", None))
-        return None
+
+def _is_beside(transfer: Transfer, other: Transfer) -> bool:
+    return transfer.computation is not None and transfer.computation is other.computation
 
 
 def _is_sure(context: Context) -> bool:
@@ -539,11 +505,7 @@ def _built_in(built: Context, run: Context) -> bool:
 def _times(program: Program, run: Context, at: Context, whole: bool, rounds: _Rounds) -> float:
     """Return how often a call runs: in one round of the loops around `at`, or in the `whole`."""
     shared = [] if whole else _loops(at)
-    count = 1.0
-    for loop in _loops(run):
-        if loop not in shared:
-            count *= rounds(program, loop, run)
-    return count
+    return prod(rounds(program, loop, run) for loop in _loops(run) if loop not in shared)
 
 
 def _replicas(computation: Computation) -> int | None:
@@ -552,17 +514,9 @@ def _replicas(computation: Computation) -> int | None:
 
 def _precedes(source: Operation, user: Operation) -> bool:
     """Return whether `user` waits for `source`, in the graph of one computation."""
-    unread, read = [user], set[int]()
-    while unread:
-        operation = unread.pop()
-        if operation is source:
-            return True
-        if id(operation) not in read:
-            read.add(id(operation))
-            unread += [*operation.sources, *operation.after]
-            unread += [
-                dependency
-                for dependency, is_certain in given_by_scopes(operation.context)
-                if is_certain
-            ]
-    return False
+
+    def before(operation: Operation) -> Iterator[Operation]:
+        yield from (*operation.sources, *operation.after)
+        yield from (it for it, is_certain in given_by_scopes(operation.context) if is_certain)
+
+    return any(operation is source for operation in reachable([user], before, id))

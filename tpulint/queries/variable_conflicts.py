@@ -54,33 +54,24 @@ def conflicts(program: Program) -> Iterator[Conflict]:
     """Yield one for every touch in a host cluster of what the device touches too."""
     for computation in program.computations:
         held: dict[int, list[Access]] = {}
-        for host in computation.accesses:
-            if host.context.cluster is None and host.mode in TOUCHES:
-                held.setdefault(id(host.variable), []).append(host)
-                if host.variable.whole is not None:
-                    held.setdefault(id(host.variable.whole), []).append(host)
+        for device in computation.accesses:
+            if device.context.cluster is None and device.mode in TOUCHES:
+                held.setdefault(id(device.variable), []).append(device)
+                if device.variable.whole is not None:
+                    held.setdefault(id(device.variable.whole), []).append(device)
         for host in host_touches(computation):
+            # Of the weights that a variable is in, those touches count that are of all.
+            whole = host.variable.whole
+            of_whole = [other for other in held.get(id(whole), []) if other.variable is whole]
             others = [
                 other
-                for other in _on_the_same(held, host.variable)
+                for other in (*held.get(id(host.variable), ()), *of_whole)
                 if not other.context.excludes(host.context)
             ]
-            # A read of the step on both sides conflicts with nothing.
-            if others and not _only_asked(host, others):
+            # A step that both sides read, and neither counts, conflicts with nothing.
+            is_written = any(access.mode == "write" for access in [host, *others])
+            if others and (is_written or host.variable.sort != "step"):
                 yield _conflict(program, computation, host, others)
-
-
-def _on_the_same(held: dict[int, list[Access]], variable: Variable) -> list[Access]:
-    """Return the touches of the variable, of the weights it is in, and of those that it holds."""
-    of_whole = held.get(id(variable.whole), [])
-    whole = [access for access in of_whole if access.variable is variable.whole]
-    return [*held.get(id(variable), []), *whole]
-
-
-def _only_asked(host: Access, others: list[Access]) -> bool:
-    """Return whether this is a step that both sides read and neither counts."""
-    only_read = all(access.mode != "write" for access in [host, *others])
-    return host.variable.sort == "step" and only_read
 
 
 def host_touches(computation: Computation) -> Iterator[Access]:
@@ -98,10 +89,12 @@ def _conflict(
     placement = order_of(program, computation).placement(host) or NEVER_AWAITED
     unseen = [other for other in others if _misses(host, other, placement)]
     device = _surest(unseen or others, host, computation)
+    # Each run that reaches `host` may reach a touch like `device`, by any branch.
+    like = [it.context for it in unseen or others if it.mode == device.mode != "unknown"]
     is_certain = (
         is_on_tpu(computation, host.context)
         and placement.is_definite
-        and (_together(device, host, computation) or _one_of_them(device, unseen or others, host))
+        and (_together(device, host, computation) or cover(like, host.context))
         and is_certain_access(host)
         and is_in_own_round(host.variable, device.context)
     )
@@ -165,12 +158,6 @@ def _trains(device: Context, host: Context) -> bool:
         )
         for key, branch in device.choices_beyond(host)
     )
-
-
-def _one_of_them(device: Access, others: list[Access], host: Access) -> bool:
-    """Return whether each run that reaches `host` reaches a touch like `device`, by any branch."""
-    like = [other for other in others if other.mode == device.mode != "unknown"]
-    return cover([access.context for access in like], host.context)
 
 
 def is_on_device(variable: Variable) -> bool:
