@@ -189,7 +189,9 @@ def read_page(path: Path) -> Page:
         for line, info, body in fences(path, lines)
         if info.split(" ")[0] == "python"
     )
-    return Page(path, code, rule, _headings(lines), blocks)
+    outside = re.sub(r"(?ms)^```.*?^```", "", "\n".join(lines))
+    headings = tuple(map(str.strip, re.findall(r"(?m)^## (.*)$", outside)))
+    return Page(path, code, rule, headings, blocks)
 
 
 def split(body: list[str]) -> dict[str, str]:
@@ -244,14 +246,3 @@ def _meaning(path: Path, line: int, info: str, code: str) -> tuple[str, str, str
         raise ValueError(f"{path.name}:{line}: no such meaning: {info!r}")
     rule = "" if match[4] == "-" else match[4] or code
     return match[1] or "", match[3] or "", rule
-
-
-def _headings(lines: list[str]) -> tuple[str, ...]:
-    fenced = False
-    headings: list[str] = []
-    for line in lines:
-        if line.startswith("```"):
-            fenced = not fenced
-        elif line.startswith("## ") and not fenced:
-            headings.append(line[3:].strip())
-    return tuple(headings)

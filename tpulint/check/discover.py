@@ -121,7 +121,8 @@ def walk(top: str, closest: Closest, unread: dict[str, str]) -> list[str]:
             unread[directory] = f"cannot read the directory: {error.strerror or error}"
             continue
         patterns = closest.patterns(directory)
-        ignores = with_ignore_file(directory, (entry.name for entry in entries), ignores)
+        if any(entry.name == ".gitignore" for entry in entries):
+            ignores = with_ignore_file(directory, ".gitignore", ignores)
         for entry in entries:
             name = entry.name
             is_directory = entry.is_dir(follow_symlinks=False)
@@ -158,19 +159,14 @@ def ignores_above(directory: str) -> IgnoreFile | None:
         if above == chain[-1]:
             return None
         chain.append(above)
-    ignores = with_ignore_file(chain[-1], [os.path.join(".git", "info", "exclude")], None)
+    ignores = with_ignore_file(chain[-1], os.path.join(".git", "info", "exclude"), None)
     for level in reversed(chain[1:]):
-        ignores = with_ignore_file(level, [".gitignore"], ignores)
+        ignores = with_ignore_file(level, ".gitignore", ignores)
     return ignores
 
 
-def with_ignore_file(
-    directory: str, names: Iterable[str], above: IgnoreFile | None
-) -> IgnoreFile | None:
-    """Return `above`, preceded by the ignore file that is in `directory` among `names`."""
-    name = next((entry for entry in names if entry.endswith((".gitignore", "exclude"))), None)
-    if name is None or (name != ".gitignore" and os.sep not in name):
-        return above
+def with_ignore_file(directory: str, name: str, above: IgnoreFile | None) -> IgnoreFile | None:
+    """Return `above`, preceded by the ignore file `name` of a directory, if it can be read."""
     try:
         data = disk.read_regular(os.path.join(directory, name), disk.CONFIGURATION_LIMIT_BYTES)
     except OSError:

@@ -123,25 +123,21 @@ def result_without_findings(analysis: Analysis, task: Task) -> CheckResult:
     notes = (*result.notes, *analysis.notes)
     wanted = frozenset(task.filenames)
     unfollowed = sorted(call for call in analysis.unfollowed if call.filename in wanted)
+    programs = [program for program in analysis.programs if not wanted.isdisjoint(program.files)]
+    coverage = Coverage(
+        len({program.begins for program in programs}),
+        len(wanted.intersection(*[[name for program in programs for name in program.files]])),
+        len(wanted),
+        sum(program.unreached for program in programs),
+        analysis.using,
+    )
     return result._replace(
         warnings=(*result.warnings, *(line for line in large if line not in result.warnings)),
         notes=(*notes, *(line for line in special if line not in notes), *map(str, unfollowed)),
         times=analysis.times,
         skipped=analysis.skipped,
         unfollowed=unfollowed,
-        coverage=coverage_of(analysis, wanted),
-    )
-
-
-def coverage_of(analysis: Analysis, wanted: frozenset[str]) -> Coverage:
-    programs = [p for p in analysis.programs if not wanted.isdisjoint(p.files)]
-    read = wanted.intersection(*[[name for p in programs for name in p.files]])
-    return Coverage(
-        len({program.begins for program in programs}),
-        len(read),
-        len(wanted),
-        sum(program.unreached for program in programs),
-        analysis.using,
+        coverage=coverage,
     )
 
 
@@ -166,9 +162,8 @@ def is_asked_for(finding: Finding, wanted: Collection[str]) -> bool:
     """
     if finding.span.filename in wanted:
         return True
-    is_requirement = (
-        REQUIREMENT_FILES.fullmatch(os.path.basename(finding.span.filename)) is not None
-    )
+    name = os.path.basename(finding.span.filename)
+    is_requirement = REQUIREMENT_FILES.fullmatch(name) is not None
     return is_requirement and any(step.span.filename in wanted for step in finding.trace)
 
 
@@ -223,8 +218,6 @@ def truncate_trace(finding: Finding) -> Finding:
     lanes: dict[str, list[int]] = {}
     for index, step in enumerate(finding.trace):
         lanes.setdefault(step.lane, []).append(index)
-    if all(len(indices) <= STEPS_A_LANE for indices in lanes.values()):
-        return finding
     head = STEPS_A_LANE // 2
     shown: set[int] = set()
     for indices in lanes.values():

@@ -150,7 +150,7 @@ def show_files(options: argparse.Namespace, task: driver.Task) -> int:
     write_messages(options, result)
     for filename in task.filenames:
         print(filename if filename == driver.STDIN else os.path.abspath(filename))
-    return 2 if result.failures else 0
+    return status(options, result, False)
 
 
 def show_settings(options: argparse.Namespace) -> int:
@@ -166,7 +166,7 @@ def show_settings(options: argparse.Namespace) -> int:
     sys.stdout.write(settings(task.request.config_of(first)))
     result = initial_result(task)
     write_messages(options, result)
-    return 2 if result.failures else 0
+    return status(options, result, False)
 
 
 def write_baseline(options: argparse.Namespace, result: CheckResult) -> int:

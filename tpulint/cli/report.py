@@ -80,9 +80,7 @@ def print_messages(messages: Iterable[str]) -> None:
 
 
 def status(options: argparse.Namespace, result: CheckResult, has_findings: bool) -> int:
-    if result.failures:
-        return 2
-    return 1 if has_findings and not options.exit_zero else 0
+    return 2 if result.failures else int(has_findings and not options.exit_zero)
 
 
 # Files and streams written whole, and never over another program's change.

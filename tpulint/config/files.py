@@ -178,8 +178,7 @@ def named_rules_directories(start: str) -> NamedDirectories:
         above = os.path.dirname(place)
         if above == place:
             return NamedDirectories("")
-        place = above
-        own = _table_in(place)
+        place, own = above, _table_in(above)
     # Of the files that extend each other, the first that names any counts.
     chain = _chain(*own)
     file, table = next((row for row in chain if "rules-dir" in row[1]), chain[0])

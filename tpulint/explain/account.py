@@ -244,7 +244,7 @@ def left_out(path: str, closest: Closest) -> list[str]:
         where = os.path.relpath(config.file) if config.file else "default"
         reasons.append(f"excluded by the {where} configuration, unless it is named")
     folder = os.path.dirname(path)
-    if ignored(with_ignore_file(folder, [".gitignore"], ignores_above(folder)), path):
+    if ignored(with_ignore_file(folder, ".gitignore", ignores_above(folder)), path):
         reasons.append("ignored by git, so left out unless it is named")
     return reasons
 

@@ -183,14 +183,12 @@ def decoded_facts(texts: Iterable[str]) -> list[FileFacts] | None:
 
 
 def dependencies_row(dependencies: DiskDependencies, paths: Paths) -> dict[str, object]:
-    relative = paths.relative
+    relative, listings = paths.relative, dependencies.listings.items()
     return {
         "files": {relative(path): digest for path, digest in dependencies.files.items()},
         "present": {relative(path): sorted(n) for path, n in dependencies.present.items()},
         "absent": {relative(path): sorted(n) for path, n in dependencies.absent.items()},
-        "listings": [
-            [kind, relative(path), names] for (kind, path), names in dependencies.listings.items()
-        ],
+        "listings": [[kind, relative(path), names] for (kind, path), names in listings],
     }
 
 

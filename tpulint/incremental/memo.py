@@ -302,7 +302,6 @@ class SharedCache:
 
     def __init__(self, url: str) -> None:
         self._url = url
-        self._opened: tuple[AbstractFileSystem, str] | None = None
         self.faults: list[str] = []
 
     def read(self, names: Iterable[str]) -> dict[str, bytes]:
@@ -311,7 +310,7 @@ class SharedCache:
         if self.faults or not requested:
             return {}
         try:
-            system, folder = self._open()
+            system, folder = self._place
             contents = system.cat([f"{folder}/{name}" for name in requested], on_error="return")
         except Exception as error:  # each file system has errors of its own
             self._give_up(error)
@@ -329,25 +328,22 @@ class SharedCache:
         if self.faults:
             return
         try:
-            system, folder = self._open()
+            system, folder = self._place
             system.makedirs(folder, exist_ok=True)
             system.pipe_file(f"{folder}/{name}", data)
         except Exception as error:  # each file system has errors of its own
             self._give_up(error)
 
-    def _open(self) -> tuple[AbstractFileSystem, str]:
-        if self._opened is None:
-            from fsspec.core import url_to_fs
+    @functools.cached_property
+    def _place(self) -> tuple[AbstractFileSystem, str]:
+        from fsspec.core import url_to_fs
 
-            system, folder = url_to_fs(self._url)
-            self._opened = system, folder.rstrip("/")
-        return self._opened
+        system, folder = url_to_fs(self._url)
+        return system, folder.rstrip("/")
 
     def _give_up(self, error: object) -> None:
-        if self.faults:
-            return
         reason = " ".join(str(error).split()) or type(error).__name__
-        self.faults.append(f"{self._url} is not used as a cache: {reason[:300]}")
+        self.faults = self.faults or [f"{self._url} is not used as a cache: {reason[:300]}"]
 
 
 # The identity of the analyzer that runs: what another one has found is not recalled.

@@ -235,11 +235,9 @@ def written_shape(dtype: str, shape: Sequence[int]) -> str:
 
 
 def cost_lines(cost: StepCost, device: Device) -> Iterator[str]:
-    yield (
-        f"Cost of a step of {cost.place}, on a core of a {device.name} "
-        f"({readable_bytes(device.memory)}, {written_flops(device.flops)}/s, "
-        f"{device.bandwidth / 1e9:,.0f} GB/s)"
-    )
+    speed = f"{written_flops(device.flops)}/s, {device.bandwidth / 1e9:,.0f} GB/s"
+    core = f"{device.name} ({readable_bytes(device.memory)}, {speed})"
+    yield f"Cost of a step of {cost.place}, on a core of a {core}"
     yield from memory_lines(cost)
     yield from tensor_lines(cost)
     yield from compute_lines(cost, device)
@@ -295,25 +293,19 @@ def compute_lines(cost: StepCost, device: Device) -> Iterator[str]:
         return
     # A part of it is work, however small.
     share = min(1 - cost.flops / cost.padded_flops, 0.994)
-    digits = 0 if cost.intensity >= 10 else 1
-    yield (
-        f"  Compute: {written_flops(cost.flops)} in matrix products and convolutions, "
-        f"{written_flops(cost.padded_flops)} with padding"
-    )
-    yield (
-        f"    to the matrix unit ({device.matrix_unit} x {device.matrix_unit}): "
-        f"{share:.0%} is padding"
-    )
-    yield (
-        f"    At most {cost.intensity:,.{digits}f} FLOPs for each byte of variables and inputs; "
-        f"below {cost.ridge:,.0f} memory is the limit"
-    )
+    intensity = f"{cost.intensity:,.{0 if cost.intensity >= 10 else 1}f} FLOPs for each byte"
+    flops, padded = written_flops(cost.flops), written_flops(cost.padded_flops)
+    side = device.matrix_unit
+    yield f"  Compute: {flops} in matrix products and convolutions, {padded} with padding"
+    yield f"    to the matrix unit ({side} x {side}): {share:.0%} is padding"
+    limit = f"below {cost.ridge:,.0f} memory is the limit"
+    yield f"    At most {intensity} of variables and inputs; {limit}"
     rows: list[tuple[str, ...]] = [("", "FLOPs", "with padding", "FLOPs/byte", "made at")]
     for line in cost.products:
         times = f", {line.number:,} times" if line.number > 1 else ""
         what = f"{line.type} {line.rows} x {line.depth} x {line.columns}{times}"
-        flops = (written_flops(line.flops), written_flops(line.padded_flops))
-        rows.append((what, *flops, f"{line.intensity:,.1f}", made_at(line)))
+        cells = (written_flops(line.flops), written_flops(line.padded_flops))
+        rows.append((what, *cells, f"{line.intensity:,.1f}", made_at(line)))
     yield from indented(rows)
 
 

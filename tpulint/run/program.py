@@ -57,7 +57,7 @@ class UserProgram(NamedTuple):
         spec = importlib.util.find_spec(self.name)
         if spec is not None and spec.submodule_search_locations is not None:
             spec = importlib.util.find_spec(f"{self.name}.__main__")
-        return (spec.origin or "") if spec is not None else ""
+        return (spec and spec.origin) or ""
 
 
 class Ended(NamedTuple):

@@ -202,11 +202,9 @@ def launch_lines(ran: FinishedRun) -> Iterator[str]:
     """Yield what the host does in each step: its launches, its input, and what it reads."""
     for computation in ran.computations:
         steps = counted(computation.steps, "step")
-        size = computation.input_bytes / max(computation.steps, 1)
-        yield (
-            f"{computation.place}: {steps} in {counted(computation.launches, 'launch')}, "
-            f"{size:,.0f} bytes of input per step"
-        )
+        taken = f"{computation.input_bytes / max(computation.steps, 1):,.0f} bytes of input"
+        launches = counted(computation.launches, "launch")
+        yield f"{computation.place}: {steps} in {launches}, {taken} per step"
         if computation.compilations > 1:
             seconds, differing = computation.compile_seconds, "; ".join(computation.differing)
             line = f"  {computation.programs}, whose first steps took {seconds:.1f} s"
@@ -297,10 +295,8 @@ def identity(finding: Finding) -> tuple[str, Span]:
 
 
 def headline(ran: FinishedRun) -> str:
-    return (
-        f"tpulint run: {ran.program} on {ran.machine}: "
-        f"exit status {ran.status} after {ran.seconds:.1f} s"
-    )
+    ended = f"exit status {ran.status} after {ran.seconds:.1f} s"
+    return f"tpulint run: {ran.program} on {ran.machine}: {ended}"
 
 
 def explained(fault: RunFault, context: RenderContext) -> str:
