@@ -21,9 +21,11 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, NamedTuple
 
 from tpulint import __version__, plugins
+from tpulint.absint.resolver.import_graph import Files, ImportGraph
 from tpulint.check.executor import LocalWorkers, ProgramStep, Search, SearchStep
 from tpulint.check.progress import Progress
 from tpulint.config import ConfigError
+from tpulint.file_facts import home_of
 from tpulint.finding import Finding, Span
 from tpulint.frontends import installed, targets_of
 from tpulint.incremental.disk import DiskSnapshot, NotInSnapshot, TrackedDisk
@@ -220,9 +222,6 @@ def this_analyzer() -> AnalyzerVersion:
 
 def expected_snapshot(batch: Batch, job: Job) -> DiskSnapshot:
     """Return the part of the disk that, by its imports, the reading of a program asks for."""
-    from tpulint.absint.resolver.import_graph import Files, ImportGraph
-    from tpulint.file_facts import home_of
-
     disk = TrackedDisk(batch.disk)
     files = Files(disk, installed=installed())
     graph = ImportGraph(files)

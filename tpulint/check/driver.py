@@ -18,7 +18,7 @@ from tpulint.check.executor import LocalWorkers, Search, Workers
 from tpulint.check.programs import Prefiltered, prefilter, split_into_programs
 from tpulint.check.progress import Progress
 from tpulint.check.request import STDIN, Request, settings_of
-from tpulint.check.resolve import CheckResult, resolved
+from tpulint.check.resolve import CheckResult, Style, rendered, resolved
 from tpulint.check.selection import affected_part, in_shard
 from tpulint.codes import CODES, OF_NAMES
 from tpulint.collector import gc_disabled
@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from tpulint.absint.interpreter.frame import Observer
     from tpulint.check.analysis import RuleResult
     from tpulint.check.editor import EditorState
-    from tpulint.check.resolve import Style
     from tpulint.frontends.tensorflow.program import Program
     from tpulint.incremental.model import Failure
     from tpulint.syntax.lazy_module import Store
@@ -392,6 +391,4 @@ def resolve(
 
 
 def render(result: CheckResult, style: Style) -> tuple[str, list[str]]:
-    from tpulint.check.resolve import rendered
-
     return rendered(result, style)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 from tpulint.absint.resolver.import_graph import Files, ImportGraph
 from tpulint.check.programs import Prefiltered, merge
 from tpulint.check.progress import Progress
+from tpulint.codes import RULES
 from tpulint.collector import collect_if_many
 from tpulint.disk import PassedOver, note_passed_over, take_passed_over
 from tpulint.frontends import installed, targets_of
@@ -151,7 +152,6 @@ class LocalWorkers(ExitStack):
 
 def load_analyzer() -> None:
     from tpulint import rules
-    from tpulint.codes import RULES
 
     for name in ("check.analysis", "frontends.tensorflow.build_program", "syntax.lazy_module"):
         importlib.import_module(f"tpulint.{name}")

@@ -6,17 +6,14 @@ import functools
 import itertools
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from tpulint import plugins
 from tpulint.cache_dir import is_foreign
 from tpulint.config import Config, ConfigError
 from tpulint.config.files import Closest
 from tpulint.diagnostics.resolve import RuleSelection, selected
-
-if TYPE_CHECKING:
-    from tpulint.frontends.settings import Settings
-
+from tpulint.frontends.settings import Settings, settings_from
 
 STDIN = "-"
 
@@ -92,8 +89,6 @@ def _selected(_: plugins.PluginSet, *layers: RuleSelection) -> frozenset[str]:
 
 def settings_of(config: Config) -> Settings:
     """Return the part of a configuration that the analysis needs."""
-    from tpulint.frontends.settings import settings_from
-
     return settings_from(config, plugins.active().boundary_names)
 
 

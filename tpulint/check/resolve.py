@@ -12,17 +12,18 @@ from tpulint import plugins
 from tpulint.check.discover import Task, lines_about
 from tpulint.check.request import Request, one_per_directory
 from tpulint.config.keys import DECIDES
+from tpulint.diagnostics.resolve import free_trees, unsuppressed
 from tpulint.disk import REQUIREMENT_FILES
-from tpulint.finding import Certainty, Finding
+from tpulint.finding import Certainty, Finding, UnfollowedCall
+from tpulint.incremental.memo import Memo
 from tpulint.incremental.model import Analysis
+from tpulint.incremental.queries import KnownComments, with_fixes
 from tpulint.output import FOR_PEOPLE, load
 from tpulint.output.context import Coverage, RenderContext, Unchecked
+from tpulint.source import Source, read_all
 
 if TYPE_CHECKING:
-    from tpulint.finding import Finding, UnfollowedCall
-    from tpulint.incremental.memo import Memo
     from tpulint.incremental.model import Failure
-    from tpulint.source import Source
 
 
 # The result of a check: the findings that remain, and messages about the check itself.
@@ -82,10 +83,6 @@ def resolved(
     sources: dict[str, Source] = {}
     remaining: Sequence[Finding] = []
     if findings or suppressors:
-        from tpulint.diagnostics.resolve import unsuppressed
-        from tpulint.incremental.queries import KnownComments
-        from tpulint.source import read_all
-
         names = {step.span.filename for finding in findings for step in finding.trace}
         sources.update(read_all(sorted(names | suppressors), unsaved))
         facts = KnownComments(memo)
@@ -98,9 +95,6 @@ def resolved(
     reported = [truncate_trace(finding) for finding in new]
     unparsed = len(broken(findings) - broken(reported))
     if findings:
-        from tpulint.diagnostics.resolve import free_trees
-        from tpulint.incremental.queries import with_fixes
-
         if request.fixes:
             reported = with_fixes(reported, sources, memo, task.progress.step)
         free_trees()
@@ -247,6 +241,8 @@ class Style(NamedTuple):
 
 def rendered(result: CheckResult, style: Style) -> tuple[str, list[str]]:
     """Return the findings as text, and in messages what the format does not show."""
+    from tpulint.output import summary
+
     messages: list[str] = []
     context = RenderContext(
         os.getcwd(),
@@ -265,21 +261,15 @@ def rendered(result: CheckResult, style: Style) -> tuple[str, list[str]]:
         coverage=result.coverage,
     )
     if style.statistics:
-        from tpulint.output.summary import coverage_lines, statistics, unfollowed_rows
-
-        text = statistics(result.findings, result.times, style.output_format)
-        messages += coverage_lines(result.coverage, result.skipped)
-        messages += unfollowed_rows(result.unfollowed)
+        text = summary.statistics(result.findings, result.times, style.output_format)
+        messages += summary.coverage_lines(result.coverage, result.skipped)
+        messages += summary.unfollowed_rows(result.unfollowed)
     elif style.for_people and not result.findings:  # all formats for people end alike
-        from tpulint.output.summary import summary
-
-        text = summary((), context)
+        text = summary.summary((), context)
     else:
         text = load(style.output_format)(result.findings, context)
     # What the formats for people end with, for those that do not.
     if not style.quiet and (not style.for_people or style.statistics):
-        from tpulint.output.summary import hidden_lines, unfollowed_lines
-
-        messages += hidden_lines(result.hidden, result.unset) if result.hidden else []
-        messages += [] if style.statistics else unfollowed_lines(result.unfollowed)
+        messages += summary.hidden_lines(result.hidden, result.unset) if result.hidden else []
+        messages += [] if style.statistics else summary.unfollowed_lines(result.unfollowed)
     return text, messages

@@ -10,25 +10,24 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, TextIO
+from typing import TextIO
 
 from tpulint.check import driver
 from tpulint.check.progress import Progress, TerminalProgress
 from tpulint.check.request import one_per_directory
 from tpulint.check.resolve import CheckResult, initial_result
+from tpulint.cli.parser import columns
 from tpulint.cli.report import out, overwrite, report, status, write_file, write_messages
 from tpulint.cli.request import request_of
 from tpulint.codes import CODES
 from tpulint.config import ConfigError
 from tpulint.config.files import FILES
+from tpulint.diagnostics.fix import Fixed, difference, fix_all
+from tpulint.diagnostics.suppress import annotate
 from tpulint.finding import Finding
 from tpulint.incremental.disk import stamp, states_requirements
 from tpulint.incremental.model import FileFailure
-
-if TYPE_CHECKING:
-    from tpulint.diagnostics.fix import Fixed
-    from tpulint.source import Source
-
+from tpulint.source import Source
 
 # `--watch`: check again whenever a file or a configuration changes, until Ctrl-C.
 
@@ -127,8 +126,6 @@ def progress_of(options: argparse.Namespace) -> Progress:
     quiet = options.quiet or options.silent or options.verbose
     if quiet or not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
         return Progress()
-    from tpulint.cli.parser import columns
-
     return TerminalProgress(sys.stderr, columns())
 
 
@@ -182,8 +179,6 @@ def write_baseline(options: argparse.Namespace, result: CheckResult) -> int:
 
 
 def add_suppressions(options: argparse.Namespace, result: CheckResult) -> int:
-    from tpulint.diagnostics.suppress import annotate
-
     added = 0
     failures: list[FileFailure] = []
     annotated = annotate(result.findings, result.sources, options.add_suppressions)
@@ -206,8 +201,6 @@ def add_suppressions(options: argparse.Namespace, result: CheckResult) -> int:
 
 def fix(options: argparse.Namespace, task: driver.Task) -> int:
     """Fix until nothing more can be fixed; write the files, or show the difference."""
-    from tpulint.diagnostics.fix import fix_all
-
     last = initial_result(task)
 
     def again(overlay: Mapping[str, bytes]) -> tuple[Sequence[Finding], Mapping[str, Source]]:
@@ -245,8 +238,6 @@ def write(task: driver.Task, fixed: Fixed, result: CheckResult) -> CheckResult:
 
 def show_difference(options: argparse.Namespace, fixed: Fixed, result: CheckResult) -> int:
     """--diff: the changes as a unified diff; exit status 1 where there are any."""
-    from tpulint.diagnostics.fix import difference
-
     write_messages(options, result)
     if not options.silent:
         for filename, data in sorted(fixed.files.items()):

@@ -18,8 +18,11 @@ from tpulint.cli.report import colored, print_messages, put_out, width
 from tpulint.cli.request import activate, closest, print_problems, request_of_file
 from tpulint.codes import SHAPE
 from tpulint.config import ConfigError
+from tpulint.config.keys import KEYS, schema_text
+from tpulint.config.readers import nearest
 from tpulint.disk import OWN_FILE_LIMIT_BYTES, package_text, read_regular
 from tpulint.installation import install
+from tpulint.output.context import RenderContext
 from tpulint.output.json import Unmergeable, merged
 from tpulint.plugins import KEBAB_CASE, RESERVED
 
@@ -63,7 +66,6 @@ def draw(options: argparse.Namespace) -> int:
     """Write the map of a file, or of one of its functions."""
     from tpulint.map.draw import draw
     from tpulint.map.pictures import load
-    from tpulint.output.context import RenderContext
 
     path, function = split_function(options.place)
     request = request_of_file("map", options, path)
@@ -121,12 +123,8 @@ def show_rule(options: argparse.Namespace) -> int:
 def show_config(options: argparse.Namespace) -> int:
     """Print the schema, the settings of a path, or what is known of a key."""
     if options.schema:
-        from tpulint.config.keys import schema_text
-
         sys.stdout.write(schema_text())
         return 0
-    from tpulint.config.keys import KEYS
-    from tpulint.config.readers import nearest
     from tpulint.output.reference import explained_key, settings
 
     is_place = os.path.lexists(options.path)

@@ -11,7 +11,7 @@ from functools import partial
 from typing import NamedTuple
 
 from tpulint import __version__
-from tpulint.cli.parser import Parser
+from tpulint.cli.parser import Parser, completion
 from tpulint.config import ConfigError
 from tpulint.hardware import DEVICES
 from tpulint.output import ALIASES, DEFAULT, FORMATS
@@ -379,8 +379,6 @@ def print_help(options: argparse.Namespace) -> int:
 
 
 def print_completion(options: argparse.Namespace) -> int:
-    from tpulint.cli.parser import completion
-
     sys.stdout.write(completion(parser(), options.shell))
     return 0
 

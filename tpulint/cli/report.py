@@ -6,27 +6,24 @@ import argparse
 import os
 import sys
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, TextIO
+from typing import TextIO
 
 from tpulint.check import driver
 from tpulint.check.request import is_inside, project_of, repository_of
 from tpulint.check.resolve import CheckResult, Style
+from tpulint.cli.parser import columns
 from tpulint.config import ConfigError
 from tpulint.disk import read_regular
 from tpulint.incremental.model import FileFailure
 from tpulint.output import ALIASES
-
-if TYPE_CHECKING:
-    from tpulint.source import Source
-
+from tpulint.output.text import shows_links, wanted
+from tpulint.source import Source
 
 # Report a check: the findings in the asked format, everything else on standard error.
 
 
 def report(options: argparse.Namespace, result: CheckResult, fixed: int, stream: TextIO) -> int:
     """Write the findings, and the messages to standard error; the answer is the exit status."""
-    from tpulint.output.text import shows_links
-
     style = Style(
         ALIASES.get(options.output_format, options.output_format),
         color=colored(options),
@@ -48,15 +45,11 @@ WIDTH = 100  # of what is no terminal
 
 def width() -> int:
     """Return the columns of the terminal, within what can be read."""
-    from tpulint.cli.parser import columns
-
     return min(max(columns() + 2, 40), 200) if sys.stdout.isatty() else WIDTH
 
 
 def colored(options: argparse.Namespace) -> bool:
     """--color; where that is `auto`, what the terminal and the environment say."""
-    from tpulint.output.text import wanted
-
     if options.color != "auto":
         return bool(options.color == "always")
     return options.output_file is None and wanted(sys.stdout)

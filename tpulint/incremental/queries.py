@@ -17,6 +17,7 @@ from functools import partial
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from tpulint.cache_dir import sealed, unsealed
+from tpulint.diagnostics.fix import with_edits
 from tpulint.diagnostics.suppress import CommentFacts, comment_facts
 from tpulint.disk import absolute_paths
 from tpulint.finding import Finding, Fix
@@ -336,8 +337,6 @@ def with_fixes(
 
     The edits depend on the text of the file and the changes alone.
     """
-    from tpulint.diagnostics.fix import with_edits
-
     known = KnownByText(memo, FIXES, Fix)
     results = []
     for number, finding in enumerate(findings):

@@ -17,6 +17,7 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 
 from tpulint.config import ConfigError
+from tpulint.incremental.model import describe
 from tpulint.installation import install
 from tpulint.run.program import OUR_FAULT, CannotRun, UserProgram, execute
 from tpulint.run.session import Machine, RunRequest, RunSession
@@ -49,8 +50,6 @@ def run(options: argparse.Namespace) -> int:
         cause = problem.__cause__
         if isinstance(cause, ValueError):  # there is no such machine
             raise ConfigError(f"run: {cause}") from None
-        from tpulint.incremental.model import describe
-
         print(f"tpulint: internal error: {describe(cause or problem)}", file=sys.stderr)
         return OUR_FAULT
     session.explain()

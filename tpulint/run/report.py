@@ -23,8 +23,11 @@ from tpulint.finding import DEVICE_LANE, HOST_LANE, Finding, Span
 from tpulint.hardware import DEVICES
 from tpulint.map.pictures import model
 from tpulint.map.pictures.svg import FIGURE_STYLE, SVG_STYLE, figure
+from tpulint.output import load
 from tpulint.output.context import RenderContext
+from tpulint.output.full import block
 from tpulint.output.html import STYLE, article, page, prose
+from tpulint.output.text import flags, one_line
 from tpulint.run.cost import UNKNOWN, StepCost, cost_lines, table
 from tpulint.source import Source, UnreadableSource, read_source
 from tpulint.storage.session import StorageUse
@@ -228,7 +231,6 @@ def counted(number: int, noun: str) -> str:
 
 def json_text(ran: FinishedRun, context: RenderContext) -> str:
     """Return the report as one JSON object; findings are those of `tpulint check`."""
-    from tpulint.output import load
 
     def items(findings: Sequence[Finding | None]) -> list[object]:
         present = [finding for finding in findings if finding is not None]
@@ -270,8 +272,6 @@ def storage_lines(ran: FinishedRun) -> Iterator[str]:
 
 def files_section(ran: FinishedRun, checked: Checked, context: RenderContext) -> list[str]:
     """Return the number of findings in the files that ran, and the first of them, a line each."""
-    from tpulint.output.text import flags, one_line
-
     linked = {identity(fault.finding) for fault in ran.faults if fault.finding is not None}
     others = [finding for finding in checked.findings if identity(finding) not in linked]
     number, above = len(checked.findings), len(checked.findings) - len(others)
@@ -300,8 +300,6 @@ def headline(ran: FinishedRun) -> str:
 
 
 def explained(fault: RunFault, context: RenderContext) -> str:
-    from tpulint.output.full import block
-
     shown = f"\n\n{block(fault.finding, context).rstrip()}" if fault.finding else ""
     return verdict(fault) + shown
 

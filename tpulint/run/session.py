@@ -14,18 +14,19 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from tpulint.check.discover import shown
 from tpulint.hardware import DEVICES
-from tpulint.run import failure
+from tpulint.incremental.model import describe
+from tpulint.output.context import RenderContext
+from tpulint.run import failure, report
+from tpulint.run.cost import StepCost, cost_of
 from tpulint.run.interrupt import Interrupts
 from tpulint.run.program import INTERRUPTED, CannotRun, Ended, UserProgram
+from tpulint.run.surroundings import StandIns, prepare
+from tpulint.storage.session import CLOUD, DEFAULT_FOLDER, ServedStorage, StorageUse, serving
 
 if TYPE_CHECKING:
-    from tpulint.run.cost import StepCost
     from tpulint.run.explain import Explained
-    from tpulint.run.report import ComputationRun, FinishedRun, HostReads, UnfinishedLane
-    from tpulint.run.surroundings import StandIns
     from tpulint.runtime.execute.probes import Traced, UnfinishedSegment
     from tpulint.runtime.run_statistics import Totals, Watch
-    from tpulint.storage.session import ServedStorage, StorageUse
 
 GS_PATH = re.compile(r"gs://[^\s'\"`,;)\]}]*[^\s'\"`,;:.)\]}]")
 
@@ -121,9 +122,6 @@ class RunSession:
 
     def surround(self) -> None:
         """Serve `gs://` from a directory, and be Colab and Kaggle: the program has not begun."""
-        from tpulint.run.surroundings import prepare
-        from tpulint.storage.session import CLOUD, DEFAULT_FOLDER, serving
-
         named = self.request.storage
         folder = DEFAULT_FOLDER if named is None or named == CLOUD else named
         self.stand_ins = prepare(os.path.abspath(folder))
@@ -148,7 +146,6 @@ class RunSession:
         interrupted = isinstance(self.ended.error, KeyboardInterrupt)
         if self.watch is None or self.process != os.getpid() or interrupted:
             return
-        from tpulint.incremental.model import describe
         from tpulint.run.explain import explain, files_that_ran, release_that_ran
         from tpulint.runtime.emulator import current_part
         from tpulint.runtime.execute.comparisons import KeptCopies
@@ -178,14 +175,12 @@ class RunSession:
         """Count what a step costs on the device that was asked for."""
         if self.request.device is None:
             return
-        from tpulint.incremental.model import describe
-        from tpulint.run.cost import cost_of
-        from tpulint.run.report import shown_place
-
         device = DEVICES[self.request.device]
         try:
             with working_in(self.here):
-                self.costs = tuple(cost_of(work, device, shown_place) for work in watch.works())
+                self.costs = tuple(
+                    cost_of(work, device, report.shown_place) for work in watch.works()
+                )
         except Exception as error:  # what the program has done counts, and is reported
             self.notes.append(f"The costs could not be counted: {describe(error)}")
 
@@ -194,13 +189,13 @@ class RunSession:
         if self.process != os.getpid() or not self.reporting.acquire(blocking=False):
             return
         if isinstance(self.ended.error, KeyboardInterrupt):
-            self.report()
+            self.write_report()
             os._exit(INTERRUPTED)  # TensorFlow takes its time to end, and waits for host functions
         still_runs = self.watch is not None and bool(self.watch.unfinished())
         try:
             self.open.close()
         finally:
-            self.report()
+            self.write_report()
         if still_runs and self.ended.status:
             # A thread of TensorFlow's that asks for the interpreter while this ends aborts the
             # process: CPython ends such a thread, which C++ does not allow.
@@ -212,13 +207,10 @@ class RunSession:
         """Write the report of a program that Ctrl-C ends while its main thread cannot move."""
         if self.reporting.acquire(blocking=False):
             self.ended = Ended(INTERRUPTED)
-            self.report()
+            self.write_report()
 
-    def report(self) -> None:
-        """Write what is known of the run."""
-        from tpulint.output.context import RenderContext
-        from tpulint.run import report
-
+    def write_report(self) -> None:
+        """Write what is known of the run to its file, or to the first standard error."""
         if self.storage is not None:
             self.storage.close()
         if self.stand_ins is not None:
@@ -227,14 +219,19 @@ class RunSession:
             sources = self.explained.sources if self.explained else {}
             forms = {"html": report.html, "json": report.json_text, "text": report.text}
             written = forms[self.request.report](self.ran(), RenderContext(self.here, sources))
-            self.write(written)
+            if (file := self.request.file) is not None:
+                try:
+                    with open(file, "w", encoding="utf-8", errors="surrogateescape") as out:
+                        out.write(written)
+                    written = f"tpulint: the report is in {shown(file)}\n"
+                except OSError as error:
+                    written = f"tpulint: {file}: cannot write the report: {error.strerror}\n"
+            failure.write_stderr(written)
 
-    def ran(self) -> FinishedRun:
-        from tpulint.run.report import FinishedRun
-
+    def ran(self) -> report.FinishedRun:
         request, storage, watch = self.request, self.storage, self.watch
         explained, error = self.explained, self.ended.error
-        return FinishedRun(
+        return report.FinishedRun(
             f"-m {request.program.name}" if request.program.is_module else request.program.name,
             str(request.machine),
             self.ended.status,
@@ -257,18 +254,6 @@ class RunSession:
             host_reads(watch) if watch else (),
             self.costs,
         )
-
-    def write(self, report: str) -> None:
-        """Write it to its file, or to the standard error that the process was started with."""
-        file = self.request.file
-        if file is not None:
-            try:
-                with open(file, "w", encoding="utf-8", errors="surrogateescape") as out:
-                    out.write(report)
-                report = f"tpulint: the report is in {shown(file)}\n"
-            except OSError as error:
-                report = f"tpulint: {file}: cannot write the report: {error.strerror}\n"
-        failure.write_stderr(report)
 
 
 def unseen_errors(watch: Watch, seen_errors: Iterable[BaseException | None]) -> list[Exception]:
@@ -295,15 +280,13 @@ def unseen_errors(watch: Watch, seen_errors: Iterable[BaseException | None]) -> 
 
 def unseen_notes(unseen: Sequence[Exception], watch: Watch, *, failed: bool) -> Iterator[str]:
     """Yield what to say of the errors that did not end the program."""
-    from tpulint.run.report import shown_place
-
     first = next(iter(watch.errors.values()), None)
     for error in unseen:
         kind, text, place = type(error).__name__, str(error), getattr(error, "place", None)
         if error is first and failed:
             yield f"The first fault was another one than ended the program: {kind}: {text}"
         else:
-            at = f" (at {shown_place(place)})" if place else ""
+            at = f" (at {report.shown_place(place)})" if place else ""
             yield f"A step failed, and the program went on: {kind}: {text.splitlines()[0]}{at}"
 
 
@@ -363,42 +346,38 @@ def warnings_without_rule(watch: Watch) -> Iterator[str]:
             yield f"{type(warning).__name__}: {warning}"
 
 
-def unfinished(segments: Iterable[UnfinishedSegment]) -> tuple[UnfinishedLane, ...]:
+def unfinished(segments: Iterable[UnfinishedSegment]) -> tuple[report.UnfinishedLane, ...]:
     """Return the host clusters that had not ended, with the replicas and the line of each."""
-    from tpulint.run.report import UnfinishedLane, shown_place
-
     replicas: dict[tuple[str, str, str], list[int]] = {}
     for segment in segments:
-        key = (segment.lane, segment.function, shown_place(segment.place or ""))
+        key = (segment.lane, segment.function, report.shown_place(segment.place or ""))
         replicas.setdefault(key, []).append(segment.replica)
-    return tuple(UnfinishedLane(*key, tuple(numbers)) for key, numbers in replicas.items())
+    return tuple(report.UnfinishedLane(*key, tuple(numbers)) for key, numbers in replicas.items())
 
 
-def host_reads(watch: Watch) -> tuple[HostReads, ...]:
+def host_reads(watch: Watch) -> tuple[report.HostReads, ...]:
     """Return what each line has read on the host, the one with the most reads first."""
-    from tpulint.run.report import HostReads, shown_place
-
     reads = (
-        HostReads(shown_place(place or "") or "a library", total.number, total.bytes)
+        report.HostReads(report.shown_place(place or "") or "a library", total.number, total.bytes)
         for place, total in watch.reads.items()
     )
     return tuple(sorted(reads, key=lambda read: (-read.number, read.place)))
 
 
-def computation_rows(watch: Watch) -> tuple[ComputationRun, ...]:
+def computation_rows(watch: Watch) -> tuple[report.ComputationRun, ...]:
     return tuple(computation(place, totals, watch) for place, totals in watch.computations.items())
 
 
-def computation(place: str | None, totals: Totals, watch: Watch) -> ComputationRun:
-    from tpulint.run.report import ComputationRun, Lane, shown_place
-
+def computation(place: str | None, totals: Totals, watch: Watch) -> report.ComputationRun:
     lanes = []
     for name, total in sorted(totals.lanes.items()):
-        made_at = shown_place(total.place or "") if name != "device" else ""
+        made_at = report.shown_place(total.place or "") if name != "device" else ""
         crossed = (total.round_trips, total.bytes_to_host, total.bytes_to_device)
-        lanes.append(Lane(name, made_at, total.runs, *crossed, total.seconds, total.function))
-    return ComputationRun(
-        shown_place(place or "") or "built by a library",
+        lanes.append(
+            report.Lane(name, made_at, total.runs, *crossed, total.seconds, total.function)
+        )
+    return report.ComputationRun(
+        report.shown_place(place or "") or "built by a library",
         len(totals.steps),
         tuple(lanes),
         len(totals.builds),
@@ -443,14 +422,12 @@ def recompilations(watch: Watch) -> list[failure.RunFailure]:
 
     With few of them it has to agree. With more the rule is named whether or not it is silent.
     """
-    from tpulint.run.report import MEANT_COMPILATIONS, RECOMPILATION
-
     failures = []
     for place, totals in watch.computations.items():
         *_, last = [build.traced for build in totals.builds.values()]
         if len(totals.builds) > 1 and last is not None:
-            code = RECOMPILATION if len(totals.builds) > MEANT_COMPILATIONS else ""
-            row = ("Recompilation", code, (RECOMPILATION,), place or "", last.frames)
+            code = report.RECOMPILATION if len(totals.builds) > report.MEANT_COMPILATIONS else ""
+            row = ("Recompilation", code, (report.RECOMPILATION,), place or "", last.frames)
             failures.append(failure.RunFailure(*row))
     return failures
 
