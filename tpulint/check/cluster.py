@@ -47,11 +47,22 @@ MAX_ROUNDS = 100  # in which a program is sent again with what its snapshot lack
 class ClusterWorkers:
     """This machine, except that a cluster analyzes the programs."""
 
+    _client: Client
+    _step: ProgramStep
+
     def __init__(self, address: str, batch: Batch, local: LocalWorkers, progress: Progress) -> None:
         self._address = address
         self._batch = batch
         self._local = local
         self._progress = progress
+        self._analyzer = this_analyzer()
+        self._shown = {os.path.abspath(name): name for name in batch.filenames}
+        self._done: dict[Job, Analysis | None] = {}
+        self._rounds: dict[Job, int] = {}
+        self._capacity = 1
+        self._polled = 0.0
+        self._alive = 0.0
+        self._in_flight: dict[Future, tuple[Job, DiskSnapshot]] = {}
 
     def search(self, step: SearchStep, filenames: Sequence[str]) -> Search:
         return self._local.search(step, filenames)
@@ -60,80 +71,38 @@ class ClusterWorkers:
         """Send the programs; one that no worker survives is analyzed here."""
         if not jobs:
             return
-        with connected(self._address) as client:
-            programs = RemoteQueue(self._address, client, self._batch, step)
-            try:
-                sent = programs.run(jobs, self._progress)
-            finally:
-                client.cancel(list(programs.in_flight), force=True)
-        for job in jobs:
-            yield job, sent[job] or step(self._batch, job)
-
-
-@contextlib.contextmanager
-def connected(address: str) -> Iterator[Client]:
-    """Connect with the scheduler. Raises ConfigError where there is none."""
-    try:
-        import dask
-        from distributed import Client
-    except ImportError:
-        from tpulint.installation import install
-
-        raise ConfigError(f"--scheduler needs Dask: {install('distributed')}") from None
-    # A program with its files may be larger than what Dask takes for a mistake.
-    with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1GB"}):
-        try:
-            client = Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
-        except (OSError, ValueError, TypeError) as error:
-            words = " ".join(str(error).split()) or type(error).__name__
-            raise ConfigError(f"--scheduler {address}: no connection: {words}") from None
-        try:
-            with client.as_current():
-                yield client
-        finally:
-            client.close(timeout=CONNECT_SECONDS)
-
-
-class RemoteQueue:
-    """The programs of a batch on their way to the workers of a cluster and back."""
-
-    def __init__(self, address: str, client: Client, batch: Batch, step: ProgramStep) -> None:
-        self._address = address
-        self._client = client
-        self._batch = batch
         self._step = step
-        self._analyzer = this_analyzer()
-        self._shown = {os.path.abspath(name): name for name in batch.filenames}
-        self._done: dict[Job, Analysis | None] = {}
-        self._rounds: dict[Job, int] = {}
-        self._capacity = 1
-        self._polled = 0.0
-        self._alive = time.monotonic()
-        self.in_flight: dict[Future, tuple[Job, DiskSnapshot]] = {}
+        with connected(self._address) as self._client:
+            self._alive = time.monotonic()
+            try:
+                self._run(jobs)
+            finally:
+                self._client.cancel(list(self._in_flight), force=True)
+        for job in jobs:
+            yield job, self._done[job] or step(self._batch, job)
 
-    def run(self, jobs: Sequence[Job], progress: Progress) -> dict[Job, Analysis | None]:
-        """Analyze the programs, the largest first; None where no worker could."""
+    def _run(self, jobs: Sequence[Job]) -> None:
+        """Send the programs, the largest first, until all have come back."""
         from distributed import wait
 
         waiting = deque(sorted(jobs, key=lambda job: -job.size))
-        while waiting or self.in_flight:
+        while waiting or self._in_flight:
             self._count_workers()
-            while waiting and len(self.in_flight) < self._capacity:
+            while waiting and len(self._in_flight) < self._capacity:
                 job = waiting.popleft()
                 self._send(job, expected_snapshot(self._batch, job))
-            progress.step("programs checked:", len(self._done), len(jobs))
+            self._progress.step("programs checked:", len(self._done), len(jobs))
             with contextlib.suppress(TimeoutError):
-                wait(list(self.in_flight), timeout=POLL_SECONDS, return_when="FIRST_COMPLETED")
-            for future in [future for future in self.in_flight if future.done()]:
-                job, snapshot = self.in_flight.pop(future)
+                wait(list(self._in_flight), timeout=POLL_SECONDS, return_when="FIRST_COMPLETED")
+            for future in [future for future in self._in_flight if future.done()]:
+                job, snapshot = self._in_flight.pop(future)
                 self._take(job, snapshot, future)
                 future.release()
-        return self._done
 
     def _send(self, job: Job, snapshot: DiskSnapshot) -> None:
         data = serialize(self._batch, job, self._step, snapshot)
         future = self._client.submit(run_task, self._analyzer, data, pure=False)
-        self.in_flight[future] = (job, snapshot)
+        self._in_flight[future] = (job, snapshot)
 
     def _take(self, job: Job, snapshot: DiskSnapshot, future: Future) -> None:
         """Keep what was found in a program, or send it again with what was missing."""
@@ -179,6 +148,30 @@ class RemoteQueue:
             seconds = f"{IDLE_SECONDS:.0f} seconds"
             raise ConfigError(f"--scheduler {self._address}: no worker for {seconds}")
         self._capacity = max(1, MAX_IN_FLIGHT_PER_WORKER * workers)
+
+
+@contextlib.contextmanager
+def connected(address: str) -> Iterator[Client]:
+    """Connect with the scheduler. Raises ConfigError where there is none."""
+    try:
+        import dask
+        from distributed import Client
+    except ImportError:
+        from tpulint.installation import install
+
+        raise ConfigError(f"--scheduler needs Dask: {install('distributed')}") from None
+    # A program with its files may be larger than what Dask takes for a mistake.
+    with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1GB"}):
+        try:
+            client = Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
+        except (OSError, ValueError, TypeError) as error:
+            words = " ".join(str(error).split()) or type(error).__name__
+            raise ConfigError(f"--scheduler {address}: no connection: {words}") from None
+        try:
+            with client.as_current():
+                yield client
+        finally:
+            client.close(timeout=CONNECT_SECONDS)
 
 
 # What goes to a worker, and what comes back.

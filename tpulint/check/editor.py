@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from tpulint.absint.domain.events import Context
 from tpulint.absint.domain.objects import Function
@@ -73,12 +73,8 @@ class LaneRecorder:
         return {module.span(place).start.row: names for place, names in lanes.items()}
 
 
-class BuildStep(Protocol):
-    """Build a program, run the rules on it, and return what was found with the program."""
-
-    def __call__(
-        self, batch: Batch, job: Job, observer: Observer | None, store: Store | None
-    ) -> tuple[Analysis, Program | None]: ...
+# Build a program, run the rules on it, and return what was found with the program.
+BuildStep = Callable[[Batch, Job, Observer | None, Store | None], tuple[Analysis, Program | None]]
 
 
 class ReadProgram(NamedTuple):
