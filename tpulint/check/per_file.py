@@ -50,14 +50,16 @@ def check(filename: str, data: bytes) -> CheckedFile:
     name = shown(filename)
     folder = os.path.dirname(os.path.abspath(name))
     root, closest = project_around(folder)
-    if root is None or not is_saved(name, data):
-        return alone(name, data, request_of(closest, folder))
-    project = checked(root, os.getcwd())
-    failures = tuple(project.unreported)
-    project.unreported.clear()
-    if name in project.filenames or name.endswith(SUFFIXES):
-        return CheckedFile(project.findings.get(name, ()), failures)
-    return alone(name, data, request_of(closest, folder))
+    if root is not None and is_saved(name, data):
+        project = checked(root, os.getcwd())
+        failures = tuple(project.unreported)
+        project.unreported.clear()
+        if name in project.filenames or name.endswith(SUFFIXES):
+            return CheckedFile(project.findings.get(name, ()), failures)
+    # The file with `data` for its bytes, read again with the project around it.
+    request = request_of(closest, folder)._replace(stdin=data, stdin_filename=name)
+    result = driver.check(driver.discover(request._replace(force_exclude=True)))
+    return CheckedFile(result.findings, result.failures)
 
 
 @functools.cache
@@ -80,13 +82,6 @@ def checked(root: str, here: str) -> CheckedProject:
     for finding in result.findings:
         findings.setdefault(finding.span.filename, []).append(finding)
     return CheckedProject(frozenset(discovery.filenames), findings, list(result.failures))
-
-
-def alone(name: str, data: bytes, request: driver.Request) -> CheckedFile:
-    """Return the file with `data` for its bytes, read again with the project around it."""
-    alone_request = request._replace(stdin=data, stdin_filename=name, force_exclude=True)
-    result = driver.check(driver.discover(alone_request))
-    return CheckedFile(result.findings, result.failures)
 
 
 def request_of(closest: Closest, folder: str) -> driver.Request:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NoReturn
 
@@ -48,8 +49,6 @@ class Parser(argparse.ArgumentParser):
         self.exit(2, f"tpulint: {message}{self.hint(message)}\n")
 
     def hint(self, message: str) -> str:
-        import re
-
         unknown = re.search(r"unrecognized arguments: (-[\w-]+)", message)
         if unknown:
             return nearest(unknown[1], self.options(), 0.65)
