@@ -68,9 +68,9 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         return
     if importlib.util.find_spec("tensorflow") is None:
         raise pytest.UsageError(f"--tpulint-emulate: {missing_tensorflow()}")
-    serve_storage(config)
     try:
-        config.stash[_OPEN].enter_context(emulated(**machine_of(requested)))
+        machine = emulated(config, **machine_of(requested))
+        config.stash[_OPEN].enter_context(machine)
     except ValueError as error:
         raise pytest.UsageError(f"--tpulint-emulate: {error}") from None
     config.stash[_IS_OF_THE_SESSION] = True
@@ -81,15 +81,6 @@ def pytest_unconfigure(config: pytest.Config) -> None:
     if _OPEN in config.stash:
         config.stash[_OPEN].close()
         del config.stash[_OPEN]
-
-
-def serve_storage(config: pytest.Config) -> None:
-    """Serve `gs://` from a directory, from the first test on an emulated TPU to the last test."""
-    if _OPEN not in config.stash:
-        from tpulint.storage.session import serving
-
-        config.stash[_OPEN] = stack = ExitStack()
-        stack.enter_context(serving(config.getoption("--tpulint-storage")))
 
 
 @pytest.hookimpl(hookwrapper=True)
@@ -133,8 +124,7 @@ def emulated_tpu_fixture(request: pytest.FixtureRequest) -> Iterator[None]:
     if requested is None and _IS_OF_THE_SESSION in request.config.stash:
         yield
         return
-    serve_storage(request.config)
-    with emulated(**(requested or {"num_replicas": REPLICAS})):
+    with emulated(request.config, **(requested or {"num_replicas": REPLICAS})):
         yield
 
 
@@ -159,7 +149,13 @@ def described(size: str) -> str:
     return "1 core" if size == "1" else f"{size} cores"
 
 
-def emulated(**machine: Any) -> AbstractContextManager[None]:
+def emulated(config: pytest.Config, **machine: Any) -> AbstractContextManager[None]:
+    """Emulate a TPU; `gs://` is served from a directory from the first one to the last test."""
+    if _OPEN not in config.stash:
+        from tpulint.storage.session import serving
+
+        config.stash[_OPEN] = stack = ExitStack()
+        stack.enter_context(serving(config.getoption("--tpulint-storage")))
     from tpulint.runtime import emulated_tpu
 
     return emulated_tpu(**machine)
