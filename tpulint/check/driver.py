@@ -30,9 +30,9 @@ from tpulint.incremental.memo import Database, Memo, SharedCache
 from tpulint.incremental.model import (
     Analysis,
     Batch,
+    FileFailure,
     Job,
     ProgramCoverage,
-    ProgramFailure,
     Programs,
     describe,
     merged,
@@ -335,7 +335,8 @@ def build_and_check(
 def bisect_failure(batch: Batch, job: Job, error: Exception) -> Analysis:
     """Analyze both halves of a program that cannot be read as a whole."""
     if len(job.seeds) == 1:
-        return Analysis(failures=(ProgramFailure(job.seeds[0], describe(error)),))
+        reason = f"internal error: {describe(error)}"
+        return Analysis(failures=(FileFailure(job.seeds[0], reason),))
     half = len(job.seeds) // 2
     halves = (job.seeds[:half], job.seeds[half:])
     return merged([analyze_program(batch, job._replace(seeds=seeds)) for seeds in halves])

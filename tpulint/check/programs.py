@@ -31,7 +31,7 @@ from tpulint.frontends import (
 )
 from tpulint.frontends.settings import Settings
 from tpulint.incremental.disk import digest_of
-from tpulint.incremental.model import Batch, FileFacts, Job, ProgramFailure, describe
+from tpulint.incremental.model import Batch, FileFacts, FileFailure, Job, describe
 from tpulint.incremental.queries import SearchedFile
 from tpulint.ordering import reachable
 from tpulint.source import UnreadableSource
@@ -63,7 +63,7 @@ class Prefiltered(NamedTuple):
     spelled: tuple[Spelled, ...] = ()
     findings: tuple[Finding, ...] = ()
     searched: tuple[SearchedFile, ...] = ()
-    failures: tuple[ProgramFailure, ...] = ()
+    failures: tuple[FileFailure, ...] = ()
     importing: tuple[tuple[str, str], ...] = ()
 
 
@@ -103,7 +103,7 @@ def prefilter(
         except UnreadableSource as error:
             findings.append(unreadable(filename, error.reason, error.row, error.column))
         except Exception as error:
-            failures.append(ProgramFailure(filename, describe(error)))
+            failures.append(FileFailure(filename, f"internal error: {describe(error)}"))
         else:
             facts[filename] = of_file
     rows = facts.items()

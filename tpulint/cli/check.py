@@ -38,9 +38,18 @@ CLEAR = "\x1bc"
 def watch(options: argparse.Namespace) -> int:
     """Check, wait for a change, and check again; only Ctrl-C ends it."""
     gc.enable()  # this process does not end with the check
-    files = WatchedFiles(options)
+    paths = with_configurations([])
+
+    def state() -> dict[str, str | None]:
+        """Return the stamp of each file; of the last ones, while none can be found."""
+        nonlocal paths
+        with contextlib.suppress(ConfigError):
+            task = driver.discover(request_of(options))
+            paths = with_configurations([*task.filenames, *task.context])
+        return {path: stamp(path) for path in paths}
+
     while True:
-        before = files.state()
+        before = state()
         if sys.stdout.isatty():
             sys.stdout.write(CLEAR)
         try:
@@ -53,25 +62,8 @@ def watch(options: argparse.Namespace) -> int:
         while now == before:
             time.sleep(pause)
             start = time.monotonic()
-            now = files.state()
+            now = state()
             pause = max(PAUSE, 10 * (time.monotonic() - start))
-
-
-class WatchedFiles:
-    """The files that a check can depend on, found again in each turn."""
-
-    def __init__(self, options: argparse.Namespace) -> None:
-        self._options = options
-        self._paths = with_configurations([])
-
-    def state(self) -> Mapping[str, str | None]:
-        """Return the stamp of each file; of the last ones, while none can be found."""
-        try:
-            task = driver.discover(request_of(self._options))
-            self._paths = with_configurations([*task.filenames, *task.context])
-        except ConfigError:
-            pass
-        return {path: stamp(path) for path in self._paths}
 
 
 def with_configurations(files: Sequence[str]) -> list[str]:

@@ -23,23 +23,16 @@ if TYPE_CHECKING:
 
 
 class FileFailure(NamedTuple):
-    """A path that does not exist, or a file or directory that cannot be read or written."""
+    """A path that does not exist, or a file or directory that cannot be read or written.
+
+    Or an internal error, which costs the findings of the program that begins in the file.
+    """
 
     path: str
     reason: str
 
     def __str__(self) -> str:
         return f"{self.path}: {self.reason}"
-
-
-class ProgramFailure(NamedTuple):
-    """An internal error that costs the findings of the program that begins in the file."""
-
-    path: str
-    error: str
-
-    def __str__(self) -> str:
-        return f"{self.path}: internal error: {self.error}"
 
 
 class RuleFailure(NamedTuple):
@@ -56,7 +49,7 @@ class RuleFailure(NamedTuple):
 
 
 if TYPE_CHECKING:
-    Failure = FileFailure | ProgramFailure | RuleFailure | ReadingFailure | PluginFailure
+    Failure = FileFailure | RuleFailure | ReadingFailure | PluginFailure
 
 
 def describe(error: BaseException) -> str:
