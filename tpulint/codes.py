@@ -120,10 +120,8 @@ def codes_selected_by(selector: str) -> frozenset[str]:
     `ALL` and what all codes of a package begin with name no family of rules, so they do not turn
     on those about performance.
     """
-    codes = codes_of(selector)
-    return (
-        codes if any(map(str.isdigit, selector)) or "-" in selector else codes - performance_codes()
-    )
+    codes, names_family = codes_of(selector), any(map(str.isdigit, selector)) or "-" in selector
+    return codes if names_family else codes - performance_codes()
 
 
 def use(rows: Iterable[Code]) -> None:

@@ -79,11 +79,8 @@ def _usual_tiles(sizes: Sequence[int], dtype: str) -> tuple[tuple[int, ...], ...
     elements_per_word = 32 // _BITS.get(dtype, 32) or 1
     packing = ((elements_per_word, 1),) if elements_per_word > 1 else ()
     if len(sizes) < 2:
-        return (
-            ((LANES,),)
-            if elements_per_word == 1
-            else ((LANES * elements_per_word,), (LANES,), *packing)
-        )
+        wide = ((LANES * elements_per_word,), (LANES,), *packing)
+        return wide if elements_per_word > 1 else ((LANES,),)
     small = (2, 4) if elements_per_word == 1 else (4,)
     rows = next((rows for rows in small if sizes[-2] <= rows), SUBLANES)
     return ((max(rows, elements_per_word), LANES), *packing)

@@ -287,11 +287,11 @@ def _load_installed(plugins: PluginSet, plugin: Plugin, entry_points: list[Entry
         try:
             sys.path = search_path()  # a module of the repository must not come first
             loaded = entry_point.load()
-            is_for_rules = entry_point.group == RULES_GROUP
-            rules = list(_rules_of(loaded)) if is_for_rules else []
-            models = [] if is_for_rules else list(_models_of(loaded))
+            kind = "rule" if entry_point.group == RULES_GROUP else "model"
+            rules = list(_rules_of(loaded)) if kind == "rule" else []
+            models = list(_models_of(loaded)) if kind == "model" else []
             if not rules and not models:
-                raise ValueError(f"no {'rule' if is_for_rules else 'model'} is registered there")
+                raise ValueError(f"no {kind} is registered there")
         except (Exception, SystemExit) as error:  # a script may end itself where it is imported
             where = f"{entry_point.group} {entry_point.name} = {entry_point.value}"
             plugins.failures.append(PluginFailure(plugin.name, f"{where}: {_described(error)}"))

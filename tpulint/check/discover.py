@@ -50,15 +50,13 @@ def discover(paths: Sequence[str], *, closest: Closest, force_exclude: bool) -> 
             continue
         if os.path.isdir(full):
             files.update(walk(full, closest, unread))
-        elif os.path.lexists(full):
-            reason = unreadable(full)
-            if reason is not None:
-                unread[path] = reason
-                continue
+        elif not os.path.lexists(full):
+            unread[path] = "no such file or directory"
+        elif (reason := unreadable(full)) is not None:
+            unread[path] = reason
+        else:
             files.add(full)
             named.add(full)
-        else:
-            unread[path] = "no such file or directory"
     here = os.path.join(os.getcwd(), "")
     return Discovery(
         tuple(below(path, here) for path in sorted(files)),
@@ -96,13 +94,10 @@ class IgnoreFile(NamedTuple):
 
     def ignore(self, path: str) -> bool:
         """Return whether `path` (a directory ends in "/") is ignored; the nearest file decides."""
-        level: IgnoreFile | None = self
-        while level is not None:
-            is_included = level.spec.check_file(path[len(level.directory) + 1 :]).include
-            if is_included is not None:
-                return is_included
-            level = level.above
-        return False
+        is_included = self.spec.check_file(path[len(self.directory) + 1 :]).include
+        if is_included is None:
+            return self.above is not None and self.above.ignore(path)
+        return is_included
 
 
 def walk(top: str, closest: Closest, unread: dict[str, str]) -> list[str]:

@@ -91,10 +91,8 @@ class LocalWorkers(ExitStack):
             if parts is not None:
                 return _merged(parts)
         disk = TrackedDisk(self._batch.disk)
-        targets = targets_of(self._batch.settings, disk)
-        return Search(
-            step(self._batch, filenames, targets), {}, DiskDependencies(), disk.dependencies
-        )
+        prefiltered = step(self._batch, filenames, targets_of(self._batch.settings, disk))
+        return Search(prefiltered, asked_for_names=disk.dependencies)
 
     def _searched(self, step: SearchStep, filenames: Sequence[str]) -> list[Search] | None:
         """Search all files in chunks; None where a process has died."""

@@ -52,10 +52,9 @@ def certainty(value: object) -> Certainty:
 
 def target(value: object) -> str:
     """Return a TensorFlow version: "1.15", or "2.x" with a number or the letter for x."""
-    text = str(value)
-    if not isinstance(value, str) or not TARGET.fullmatch(text):
-        raise ConfigError(f'\'{text}\' is not a TensorFlow version: write "1.15" or "2.16"')
-    return text
+    if not isinstance(value, str) or not TARGET.fullmatch(value):
+        raise ConfigError(f'\'{value}\' is not a TensorFlow version: write "1.15" or "2.16"')
+    return value
 
 
 def string(value: object) -> str:
@@ -67,8 +66,7 @@ def string(value: object) -> str:
 def directory_or_url(value: object) -> str:
     """Return a directory, or a URL of a file system that can be used here."""
     place = string(value)
-    fault = missing_package(place) if is_shared(place) else None
-    if fault is not None:
+    if is_shared(place) and (fault := missing_package(place)):
         raise ConfigError(fault)
     return place
 

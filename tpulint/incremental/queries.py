@@ -181,13 +181,9 @@ class Queries:
         text = self._memo.some(query, self._of_batch, [""]).get("")
         result = self._decoded.get(query)
         if result is None or result[0] != text:
-            row = None if text is None else codec.decoded(dict, text)
-            dependencies = None
-            if row is not None:
-                dependencies = codec.sound(
-                    codec.dependencies_of, row.get("dependencies"), self._paths
-                )
-            result = self._decoded[query] = (text, row or {}, dependencies)
+            row = {} if text is None else codec.decoded(dict, text) or {}
+            before = codec.sound(codec.dependencies_of, row.get("dependencies"), self._paths)
+            result = self._decoded[query] = (text, row, before)
         return result[1:]
 
     # Findings in programs.
