@@ -8,7 +8,6 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import NamedTuple
 
 from tpulint import __version__
 from tpulint.cli.parser import Parser, completion
@@ -19,35 +18,28 @@ from tpulint.output import ALIASES, DEFAULT, FORMATS
 Group = argparse._ActionsContainer  # the one base of parsers and of groups of options
 
 
-class Command(NamedTuple):
-    """A command: what it is for, what gives a parser its options, and what runs it.
-
-    `run` is `module:function` within tpulint; the module is imported only then.
-    """
-
-    text: str
-    add: Callable[[Parser], None]
-    run: str
-
-    def fill(self, command: Parser) -> Parser:
-        command.description = f"{self.text[0].upper()}{self.text[1:]}."
-        self.add(command)
-        command.set_defaults(run=self.run)
-        return command
-
-
-COMMANDS: dict[str, Command] = {}
 AddOptions = Callable[[Parser], None]
+# By name: what a command is for, what gives a parser its options, and what runs it, which is
+# `module:function` within tpulint. The module is imported only then.
+COMMANDS: dict[str, tuple[str, AddOptions, str]] = {}
 
 
 def command(name: str, text: str, run: str) -> Callable[[AddOptions], AddOptions]:
     """Use a function to give the parser of a command its options."""
 
     def enter(add: AddOptions) -> AddOptions:
-        COMMANDS[name] = Command(text, add, run)
+        COMMANDS[name] = (text, add, run)
         return add
 
     return enter
+
+
+def fill(command: Parser, text: str, add: AddOptions, run: str) -> Parser:
+    """Give the parser of a command its options."""
+    command.description = f"{text[0].upper()}{text[1:]}."
+    add(command)
+    command.set_defaults(run=run)
+    return command
 
 
 def flag(group: Group, *names_and_help: str) -> None:
@@ -357,7 +349,7 @@ def parse_options(words: Sequence[str]) -> argparse.Namespace:
         return argparse.Namespace(run="cli.options:print_help")
     name, *others = words
     if name in COMMANDS:
-        return COMMANDS[name].fill(Parser(prog=f"tpulint {name}")).parse_args(others)
+        return fill(Parser(prog=f"tpulint {name}"), *COMMANDS[name]).parse_args(others)
     return parser().parse_args(words)
 
 
@@ -367,8 +359,8 @@ def parser() -> Parser:
     commands = top.add_subparsers(
         prog="tpulint", title="commands", required=True, metavar="COMMAND"
     )
-    for name, command in COMMANDS.items():
-        command.fill(commands.add_parser(name, help=command.text))
+    for name, row in COMMANDS.items():
+        fill(commands.add_parser(name, help=row[0]), *row)
     return top
 
 

@@ -77,8 +77,6 @@ class DiskDependencies:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, DiskDependencies) and vars(self) == vars(other)
 
-    __hash__ = None  # type: ignore[assignment]
-
     def names_alone(self) -> DiskDependencies:
         """Return the questions without those about the content of files."""
         return DiskDependencies({}, self.present, self.absent, self.listings, self.is_consistent)
