@@ -181,7 +181,6 @@ class Disk:
         return read_regular(path, limit_bytes) if data is None else data
 
     def has(self, folder: str, name: str) -> bool:
-        """Return whether a folder has a file or folder of this name."""
         return name in self._listing(folder)
 
     def exists(self, path: str) -> bool:

@@ -9,7 +9,6 @@ PROJECT = "tpulint"
 
 
 def install(extra: str) -> str:
-    """Return the command that installs an extra."""
     return f"python -m pip install {requirement(extra)}"
 
 

@@ -231,7 +231,6 @@ def lines_about(files: Iterable[disk.PassedOver]) -> tuple[list[str], list[str]]
 
 
 def find_files(request: Request, progress: Progress) -> Task:
-    """Find the files of the request, and the project around them."""
     closest = request.config_resolver()
     if request.stdin is not None:
         path = os.path.abspath(request.stdin_filename)

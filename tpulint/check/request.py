@@ -77,7 +77,6 @@ class Request(NamedTuple):
 
 
 def codes_by(config: Config, layer: RuleSelection) -> frozenset[str]:
-    """Return the codes that a configuration and the command line ask for."""
     own = RuleSelection(config.select, config.extend_select, config.ignore, config.performance)
     return _selected(plugins.active(), own, layer)
 
@@ -88,7 +87,6 @@ def _selected(_: plugins.PluginSet, *layers: RuleSelection) -> frozenset[str]:
 
 
 def settings_of(config: Config) -> Settings:
-    """Return the part of a configuration that the analysis needs."""
     return settings_from(config, plugins.active().boundary_names)
 
 
@@ -131,7 +129,6 @@ def project_of(path: str) -> str | None:
 
 
 def repository_of(path: str) -> str | None:
-    """Return the top of the repository around `path`."""
     return next((folder for folder in _upwards(path) if _holds(folder, REPOSITORIES)), None)
 
 

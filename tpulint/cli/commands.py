@@ -63,7 +63,6 @@ FUNCTION = re.compile(r"(.+):([A-Za-z_][\w.]*)")
 
 
 def draw(options: argparse.Namespace) -> int:
-    """Write the map of a file, or of one of its functions."""
     from tpulint.map.draw import draw
     from tpulint.map.pictures import load
 
@@ -108,7 +107,6 @@ def merge(options: argparse.Namespace) -> int:
 
 
 def show_rule(options: argparse.Namespace) -> int:
-    """Print the page of a rule, of all, or the list of them."""
     from tpulint.output.reference import rule_list, rule_page
 
     if options.all and options.code is not None:
@@ -121,7 +119,6 @@ def show_rule(options: argparse.Namespace) -> int:
 
 
 def show_config(options: argparse.Namespace) -> int:
-    """Print the schema, the settings of a path, or what is known of a key."""
     if options.schema:
         sys.stdout.write(schema_text())
         return 0
@@ -166,7 +163,6 @@ NEEDED = ("pygls", "lsprotocol")
 
 
 def serve(options: argparse.Namespace) -> int:
-    """Serve an editor; the answer is the exit status."""
     print_problems(activate(options, "."))
     missing = [name for name in NEEDED if importlib.util.find_spec(name) is None]
     if missing:

@@ -158,7 +158,6 @@ def add_selection(check: Parser) -> None:
 
 
 def add_changes(check: Parser) -> None:
-    """Add the options that change files."""
     group = check.add_argument_group("fixing")
     flag(group, "--fix", "apply the safe fixes")
     flag(group, "--unsafe-fixes", "include the unsafe fixes")

@@ -149,7 +149,6 @@ class Config(NamedTuple):
 
     @property
     def excluded(self) -> tuple[str, ...]:
-        """The patterns of what is left out."""
         first = DEFAULT_EXCLUDE if self.exclude is None else self.exclude
         return (*first, *self.extend_exclude)
 

@@ -178,7 +178,6 @@ class CheckedDisk(Disk):
             self._listings.clear()
 
     def stamp(self, path: str) -> str | None:
-        """Return the stamp of a file, None where there is none."""
         if path not in self._stamps:
             self._stamps[path] = stamp(path)
         return self._stamps[path]

@@ -78,7 +78,6 @@ class Memo:
         return dict(self._values.get((query, head), {}))
 
     def some(self, query: str, head: str, keys: Iterable[str]) -> dict[str, str]:
-        """Return the results of a query that are there for these keys."""
         stored = self._values.get((query, head), {})
         return {key: stored[key] for key in keys if key in stored}
 

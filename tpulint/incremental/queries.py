@@ -270,7 +270,6 @@ class Queries:
             self.write()
 
     def write(self) -> None:
-        """Record what is new."""
         self._written = time.monotonic()
         self._memo.write(self._new, self._disk.new)
         self._new.clear()
@@ -308,7 +307,6 @@ class KnownByText(Generic[T]):
         return self._known[key]
 
     def write(self) -> None:
-        """Record what is new."""
         self._memo.write(self._new, {})
 
 

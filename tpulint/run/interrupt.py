@@ -7,7 +7,6 @@ Python; where the main thread does not move, it ends what TensorFlow runs, then 
 from __future__ import annotations
 
 import _thread
-import importlib
 import os
 import signal
 import sys
@@ -15,6 +14,7 @@ import threading
 import time
 from abc import ABCMeta
 from collections.abc import Callable
+from importlib import import_module
 from types import FrameType
 from typing import TYPE_CHECKING
 
@@ -125,7 +125,9 @@ class Interrupts:
                     self.own -= 1
                     continue
                 self.came.append(time.monotonic())
-                threading.Thread(target=_import_the_words, daemon=True).start()
+                # What writes the report is imported while the main thread has its time to react.
+                words = ("tpulint.run.explain",)
+                threading.Thread(target=import_module, args=words, daemon=True).start()
                 again = len(self.came) > 1 and self.came[-1] - self.came[-2] < _AGAIN
                 self._act(again and _ends_by_default())
                 self._raise_late()
@@ -190,12 +192,6 @@ class Interrupts:
         if frame is not None:
             write_stderr(f"{stack_of(frame)}KeyboardInterrupt\n")
         self.last_words()
-
-
-def _import_the_words() -> None:
-    """Import what writes the report, while the main thread has its time to react."""
-    importlib.import_module("tpulint.run.explain")
-    importlib.import_module("tpulint.run.report")
 
 
 def _patience() -> float:

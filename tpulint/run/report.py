@@ -230,8 +230,6 @@ def counted(number: int, noun: str) -> str:
 
 
 def json_text(ran: FinishedRun, context: RenderContext) -> str:
-    """Return the report as one JSON object; findings are those of `tpulint check`."""
-
     def items(findings: Sequence[Finding | None]) -> list[object]:
         present = [finding for finding in findings if finding is not None]
         return list(json.loads(load("json")(present, context)))
@@ -362,7 +360,6 @@ EMPTY_CELL = ' class="empty"'
 
 
 def html(ran: FinishedRun, context: RenderContext) -> str:
-    """Return the report as a page that needs nothing else."""
     parts = [f"<p>{escape(headline(ran))}</p>\n"]
     if ran.computations:
         head = "".join(f"<th>{name}</th>" for name in COLUMNS)

@@ -199,7 +199,6 @@ class StandIns:
         self._links = []
 
     def notes(self) -> Iterator[str]:
-        """Yield the line of the report that lists what was used."""
         if self.used:
             yield f"Stand-ins for what is missing here were used: {', '.join(self.used)}"
 
