@@ -13,7 +13,7 @@ import tensorflow as tf
 
 from tpulint.runtime.emulate.cores import mark_computation
 from tpulint.runtime.emulator import Options
-from tpulint.runtime.errors import warn, wrap_internal_errors, wrap_internal_errors_except_user_code
+from tpulint.runtime.errors import warn, wrap_internal_errors
 from tpulint.runtime.execute.step import execute
 from tpulint.runtime.extract.program import extract
 from tpulint.runtime.mark.marked import Marked, Mode, ReplicateRequest, StepOutputs
@@ -33,7 +33,7 @@ def run(
 
     None where there are no replicas. The step is in the graph that is being built.
     """
-    with wrap_internal_errors_except_user_code():
+    with wrap_internal_errors(with_user_code=True):
         outcome = mark(request, mode)
     if outcome is None:
         return None

@@ -111,7 +111,7 @@ class _OfRule:
 
 
 class RuntimeFault(_OfRule, Exception, metaclass=_Explained):
-    """Base of all errors here."""
+    """Base of all errors here, each with its `rule` and `place`."""
 
     if TYPE_CHECKING:
 
@@ -123,7 +123,7 @@ class RuntimeFault(_OfRule, Exception, metaclass=_Explained):
 
 
 class RuntimeFaultWarning(_OfRule, UserWarning):
-    """Base of all warnings here."""
+    """Base of all warnings here, with the same two attributes."""
 
     def __init__(self, message: str, *, place: str | None = None) -> None:
         self.place = place or user_location()
@@ -312,8 +312,6 @@ class EagerExecutionError(RuntimeFault, NotImplementedError, AttributeError, rul
 
 
 _Fault = TypeVar("_Fault", bound=RuntimeFault)
-# Classes are made once, or `except` clauses would not find them.
-_joined_classes: dict[tuple[type[RuntimeFault], type[Exception]], type[Any]] = {}
 
 
 def as_fault(kind: type[_Fault], error: Exception, rule: str | None = None) -> _Fault:
@@ -322,44 +320,42 @@ def as_fault(kind: type[_Fault], error: Exception, rule: str | None = None) -> _
     return fault
 
 
+# Classes are made once, or `except` clauses would not find them.
+_joined_classes: dict[tuple[type[RuntimeFault], type[Exception]], type[Any]] = {}
+
+
 def combine_classes(kind: type[RuntimeFault], tensorflow_class: type[Exception]) -> type[Any]:
     """Return `kind`, as a class that is also TensorFlow's class `tensorflow_class`."""
     if issubclass(kind, tensorflow_class):
         return kind
-    if (kind, tensorflow_class) not in _joined_classes:
+    key = kind, tensorflow_class
+    if key not in _joined_classes:
         namespace = {"__module__": kind.__module__, "__doc__": kind.__doc__}
-        _joined_classes[kind, tensorflow_class] = type(
-            kind.__name__, (kind, tensorflow_class), namespace
-        )
-    return _joined_classes[kind, tensorflow_class]
+        _joined_classes[key] = type(kind.__name__, key, namespace)
+    return _joined_classes[key]
 
 
 ISSUES = "https://github.com/tpulint/tpulint/issues"
 _HERE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "")
-BUG_EXCEPTIONS = (KeyError, IndexError, AssertionError, NameError, RecursionError)
-"""Exceptions that no code raises on purpose."""
+# No code raises them on purpose.
+_BUGS = (KeyError, IndexError, AssertionError, NameError, RecursionError)
 
 
 @contextmanager
-def wrap_internal_errors() -> Iterator[None]:
-    """Report any exception in the context, which runs no code of the user's, as tpulint's own."""
+def wrap_internal_errors(*, with_user_code: bool = False) -> Iterator[None]:
+    """Report exceptions in the context as tpulint's own.
+
+    `with_user_code` reports only those that arise in tpulint: the context also runs the user's.
+    """
     try:
         yield
     except (RuntimeFault, tf.errors.OpError):
         raise
     except Exception as error:
+        frames = list(walk_tb(error.__traceback__))
+        if with_user_code and not (isinstance(error, _BUGS) and _is_own_frame(frames[-1][0])):
+            raise
         raise internal_error(error) from error
-
-
-@contextmanager
-def wrap_internal_errors_except_user_code() -> Iterator[None]:
-    """Report the exceptions of tpulint's own code in the context, which also runs the user's."""
-    try:
-        yield
-    except BUG_EXCEPTIONS as error:
-        if not isinstance(error, RuntimeFault) and _is_ours(error):
-            raise internal_error(error) from error
-        raise
 
 
 def internal_error(error: Exception) -> InternalError:
@@ -377,11 +373,6 @@ def internal_error(error: Exception) -> InternalError:
         f"program if you can: {ISSUES}",
         place=operation_location(op) if op is not None else None,
     )
-
-
-def _is_ours(error: BaseException) -> bool:
-    frames = list(walk_tb(error.__traceback__))
-    return bool(frames) and _is_own_frame(frames[-1][0])
 
 
 def _is_own_frame(frame: FrameType) -> bool:

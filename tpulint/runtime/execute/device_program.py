@@ -267,7 +267,8 @@ class DeviceProgram:
             for name, image in self._arguments.items()
             if image.dtype != tf.resource
         ]
-        if None in variables or not all(spec.shape.is_fully_defined() for spec in data):
+        specs = [*data, *variables]
+        if None in specs or not all(spec.shape.is_fully_defined() for spec in specs):
             return None
         function = self._trace(compiled=False)
         with graphs.eager_mode(), tf.device(devices.COORDINATORS_CPU):

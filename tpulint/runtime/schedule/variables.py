@@ -120,14 +120,14 @@ def variables_of(program: ReplicatedProgram) -> tuple[TouchedVariable, ...]:
     variables: list[TouchedVariable] = []
     for handle, accesses in by_handle.items():
         tensors = program.boundary[handle]
-        dtype = graphs.variable_dtype(tensors[0])
-        if dtype is None:  # a table's or an iterator's
+        spec = graphs.variable_spec(tensors[0])
+        if spec is None:  # a table's or an iterator's
             continue
         of_strategy = handle in program.of_strategy
         variable = TouchedVariable(
             handle=handle,
             name=program.variable_names.get(handle, ("",))[0] or _name(handle, tensors[0], names),
-            dtype=dtype,
+            dtype=spec.dtype,
             of_strategy=of_strategy,
             shared=len({tensor.name for tensor in tensors}) == 1 and not of_strategy,
             on_device=tuple(touch for touch in accesses if not touch.on_host),

@@ -166,10 +166,11 @@ _STATISTIC = re.compile(r"(^|/)(moving_\w+|total|count|seed_generator_state)(_\d
 
 def _add_variables(work: StepWork, program: ReplicatedProgram) -> None:
     for variable in variables_of(program):
-        shape = graphs.variable_shape(program.boundary[variable.handle][0])
-        if shape is None:
+        spec = graphs.variable_spec(program.boundary[variable.handle][0])
+        if spec is None or not spec.shape.is_fully_defined():
             work.unknown_shapes += 1
             continue
+        shape = tuple(spec.shape.as_list())
         touched = (*variable.on_device, *variable.on_host)
         place = operation_location(touched[0].op) if touched else None
         sized = SizedTensor(variable.name, variable.dtype.name, shape, place)

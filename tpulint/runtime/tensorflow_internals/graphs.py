@@ -85,30 +85,16 @@ def add_automatic_dependencies(graph: Graph) -> None:
 copy_handle_data = modules.handle_data_util.copy_handle_data
 
 
-def variable_dtype(handle: Tensor) -> tf.DType | None:
-    """Return the dtype of the variable that `handle` is of; None if it is no variable's.
+def variable_spec(handle: Tensor) -> tf.TensorSpec | None:
+    """Return shape and dtype of the variable that `handle` is of; None if it is no variable's.
 
     The handles of tables, queues and iterators are resources, too, and have no data.
     """
     data = _handle_data(handle)
     if data is None or not data.is_set or not data.shape_and_type:
         return None
-    return tf.as_dtype(data.shape_and_type[0].dtype)
-
-
-def variable_shape(handle: Tensor) -> tuple[int, ...] | None:
-    """Return the shape of the variable that `handle` is of; None where it is not known."""
-    data = _handle_data(handle)
-    if data is None or not data.is_set or not data.shape_and_type:
-        return None
-    shape = tf.TensorShape(data.shape_and_type[0].shape)
-    return tuple(shape.as_list()) if shape.is_fully_defined() else None
-
-
-def variable_spec(handle: Tensor) -> tf.TensorSpec | None:
-    """Return shape and dtype of the variable that `handle` is of; None where one is not known."""
-    dtype, shape = variable_dtype(handle), variable_shape(handle)
-    return None if dtype is None or shape is None else tf.TensorSpec(shape, dtype)
+    variable = data.shape_and_type[0]
+    return tf.TensorSpec(tf.TensorShape(variable.shape), tf.as_dtype(variable.dtype))
 
 
 def is_symbolic_tensor(value: Any) -> bool:
@@ -127,9 +113,8 @@ def register_replicate_context(context_class: type[Any]) -> None:
     TPUStrategy's variables find their context that way. TensorFlow's class is an ABC.
     """
     modules.tpu_replication.TPUReplicateContext.register(context_class)
-    if hasattr(
-        modules.tensorflow_tpu, "TPUReplicateContext"
-    ):  # a second class of that name, in 2.12
+    # In 2.12 there is a second class of that name.
+    if hasattr(modules.tensorflow_tpu, "TPUReplicateContext"):
         modules.tensorflow_tpu.TPUReplicateContext.register(context_class)
 
 
