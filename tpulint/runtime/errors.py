@@ -360,8 +360,10 @@ def wrap_internal_errors(*, with_user_code: bool = False) -> Iterator[None]:
 
 def internal_error(error: Exception) -> InternalError:
     """Return `error` as an InternalError, with its place in tpulint and its operation."""
-    filename, line = _innermost(error)
-    op = _operation(error)
+    own = [entry for entry in walk_tb(error.__traceback__) if _is_own_frame(entry[0])]
+    filename, line = (own[-1][0].f_code.co_filename, own[-1][1]) if own else (__file__, 0)
+    filename = os.path.join("tpulint", "runtime", filename.removeprefix(_HERE))
+    op = next((op for frame, _ in reversed(own) for op in _operations(frame)), None)
     at = f" at the operation '{op.name}' ({op.type})" if op is not None else ""
     # A message of TensorFlow's may hold a whole graph: it is cut below.
     text = " ".join(str(error).split())
@@ -379,21 +381,11 @@ def _is_own_frame(frame: FrameType) -> bool:
     return frame.f_code.co_filename.startswith(_HERE)
 
 
-def _innermost(error: BaseException) -> tuple[str, int]:
-    """Return the file and line in tpulint where `error` arose."""
-    own = [entry for entry in walk_tb(error.__traceback__) if _is_own_frame(entry[0])]
-    filename, line = (own[-1][0].f_code.co_filename, own[-1][1]) if own else (__file__, 0)
-    return os.path.join("tpulint", "runtime", filename.removeprefix(_HERE)), line
-
-
-def _operation(error: BaseException) -> Any | None:
-    """Return the operation in the innermost frame of tpulint's that has one."""
-    for frame, _ in reversed(list(walk_tb(error.__traceback__))):
-        if _is_own_frame(frame):
-            values = list(frame.f_locals.values())
-            ops = [value for value in values if isinstance(value, tf.Operation)]
-            tensors = [value for value in values if isinstance(value, tf.Tensor)]
-            ops += [value.op for value in tensors if hasattr(value, "graph")]
-            if ops:
-                return ops[0]
-    return None
+def _operations(frame: FrameType) -> list[Any]:
+    """Return the operations in the variables of `frame`, and then those of its tensors."""
+    values = list(frame.f_locals.values())
+    tensors = [value for value in values if isinstance(value, tf.Tensor)]
+    return [
+        *(value for value in values if isinstance(value, tf.Operation)),
+        *(tensor.op for tensor in tensors if hasattr(tensor, "graph")),
+    ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -154,7 +154,7 @@ def extract(marked: Marked) -> ReplicatedProgram:
 
 
 def _marked_region(marked: Marked) -> tuple[Region, dict[str, Tensor]]:
-    """Return the region of the marked operations, and the tensors that it takes, by name."""
+    """Return the region of what TensorFlow runs of `marked`, and the tensors it takes, by name."""
     nodes = graph_nodes(marked.graph)
     cluster = marked.cluster.encode()
 
@@ -162,21 +162,17 @@ def _marked_region(marked: Marked) -> tuple[Region, dict[str, Tensor]]:
         attrs = nodes[op.name].attr
         return REPLICATE in attrs and attrs[REPLICATE].s == cluster and op.type not in _NOT_RUN
 
-    ops = _operations(marked, inside)
+    outputs = [tensor.op for tensor in marked.outputs]
+    built = {op.name: op for op in marked.graph.get_operations() if inside(op)}
+    # Which branches run is known only by the Switches, so what is needed is found by other rules.
+    if is_flat(built.values()):
+        ops = reached_operations(in_program_order(marked.graph, built), outputs)
+    else:
+        live = needed_operations([*outputs, *marked.control_outputs], inside)
+        ops = in_program_order(marked.graph, live)
     own = {op.name for op in ops}
     # A computation may return what it is given.
     from_outside = inputs_of(ops) | {
         out.name: out for out in marked.outputs if out.op.name not in own
     }
     return Region(marked.graph, ops, tuple(from_outside), marked.outputs, nodes), from_outside
-
-
-def _operations(marked: Marked, inside: Callable[[Operation], bool]) -> tuple[Operation, ...]:
-    """Return the operations of the computation that TensorFlow runs, in program order."""
-    outputs = [tensor.op for tensor in marked.outputs]
-    built = {op.name: op for op in marked.graph.get_operations() if inside(op)}
-    # Which branches run is known only by the Switches, so what is needed is found by other rules.
-    if is_flat(built.values()):
-        return reached_operations(in_program_order(marked.graph, built), outputs)
-    live = needed_operations([*outputs, *marked.control_outputs], inside)
-    return in_program_order(marked.graph, live)

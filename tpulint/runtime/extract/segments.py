@@ -119,22 +119,20 @@ def cut_into_segments(
                 done[op.name] = number
         return tuple(taken)
 
-    def take_cluster(name: str | None) -> Segment:
-        taken = take(lambda other: side(other) is Side.HOST and cluster(other) == name)
-        return Segment(Side.HOST, taken, name)
-
     def needs(op: Operation) -> frozenset[int]:
         return frozenset(done[name] for name in before[op.name])
 
-    def take_kind(op: Operation) -> Segment:
+    def next_other() -> Segment | None:
+        ready = (op for op in rest.values() if before[op.name] <= done.keys())
+        op = next((op for op in ready if side(op) is not Side.DEVICE), None)
+        if op is None:
+            return None
+        if side(op) is Side.HOST:
+            name = cluster(op)
+            taken = take(lambda other: side(other) is Side.HOST and cluster(other) == name)
+            return Segment(Side.HOST, taken, name)
         own, needed = kind(op), needs(op)
         return Segment(side(op), take(lambda other: kind(other) == own and needs(other) == needed))
-
-    def next_other() -> Segment | None:
-        for op in rest.values():
-            if before[op.name] <= done.keys() and side(op) is not Side.DEVICE:
-                return take_cluster(cluster(op)) if side(op) is Side.HOST else take_kind(op)
-        return None
 
     while rest:
         # Host clusters first: a device segment takes all that is ready, so the later it is cut the
