@@ -37,14 +37,14 @@ FuncGraph = modules.func_graph.FuncGraph
 EagerTensor = modules.ops.EagerTensor
 DeviceSpec = modules.pydev.DeviceSpec
 canonical_device = modules.device_util.canonicalize
+copy_handle_data = modules.handle_data_util.copy_handle_data
+default_graph = modules.ops.get_default_graph
 eager_mode = modules.eager_context.eager_mode
 without_colocation = functools.partial(modules.ops.colocate_with, None, ignore_existing=True)
+ControlFlowContext = modules.control_flow_ops.ControlFlowContext
+XLAControlFlowContext = modules.control_flow_ops.XLAControlFlowContext
+shard_context = modules.tpu_function.tpu_shard_context
 _Result = TypeVar("_Result")
-
-
-def default_graph() -> Graph:
-    """Return the graph to which operations are added now."""
-    return modules.ops.get_default_graph()
 
 
 def graphs_outwards(graph: Graph | None) -> Iterator[Graph]:
@@ -82,9 +82,6 @@ def add_automatic_dependencies(graph: Graph) -> None:
         dependencies.__exit__(None, None, None)
 
 
-copy_handle_data = modules.handle_data_util.copy_handle_data
-
-
 def variable_spec(handle: Tensor) -> tf.TensorSpec | None:
     """Return shape and dtype of the variable that `handle` is of; None if it is no variable's.
 
@@ -100,11 +97,6 @@ def variable_spec(handle: Tensor) -> tf.TensorSpec | None:
 def is_symbolic_tensor(value: Any) -> bool:
     """Return whether `value` is a tensor of a graph."""
     return isinstance(value, tf.Tensor) and not isinstance(value, EagerTensor)
-
-
-ControlFlowContext = modules.control_flow_ops.ControlFlowContext
-XLAControlFlowContext = modules.control_flow_ops.XLAControlFlowContext
-shard_context = modules.tpu_function.tpu_shard_context
 
 
 def register_replicate_context(context_class: type[Any]) -> None:
@@ -246,7 +238,7 @@ def functions_by_name(op: Any) -> dict[str, Graph]:
 
 def share_functions(source: Graph, nodes: Iterable[Any]) -> None:
     """Make the functions that the NodeDefs `nodes`, of `source`, call known in this graph."""
-    target = modules.ops.get_default_graph()
+    target = default_graph()
     for name in {name: None for node in nodes for name in _function_names(source, node)}:
         if not target._is_function(name):
             function = _function(source, name)[0]
