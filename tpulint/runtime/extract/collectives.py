@@ -14,7 +14,7 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from tpulint.ordering import AGREEMENTS, COLLECTIVES, INFEED_TAKES, Truth, all3, rule_of_divergence
@@ -185,49 +185,42 @@ class Collective:
         return next(group for group in self.groups if replica in group)
 
 
-@dataclass(frozen=True, eq=False)
-class _Surroundings:
-    """The surroundings of a region: its site, its decisions, and the agreements on its inputs."""
-
-    replicas: int
-    inputs: Agreements
-    site: RegionSite = ()
-    loops: int = 0
-    decisions: tuple[Decision, ...] = ()
-    alike: Truth = Truth.YES
-    """Whether all replicas decide alike."""
-
-
 def find_collectives(program: ReplicatedProgram) -> Iterator[Collective]:
-    around = _Surroundings(program.num_replicas, agreements_on_inputs(program))
-    return _collectives(program.region, around)
+    return _collectives(program.region, agreements_on_inputs(program), program.num_replicas)
 
 
-def _collectives(region: Region, around: _Surroundings) -> Iterator[Collective]:
-    agreed = agreements(region, around.inputs)
+def _collectives(
+    region: Region,
+    inputs: Agreements,
+    replicas: int,
+    around: RegionSite = (),
+    decisions: tuple[Decision, ...] = (),
+    alike: Truth = Truth.YES,
+) -> Iterator[Collective]:
+    """Yield the collectives of `region`, of the site `around`, behind `decisions`.
+
+    `alike` is whether all replicas decide alike.
+    """
+    agreed = agreements(region, inputs)
     for op in region.ops:
-        site = (*around.site, op.name)
+        site = (*around, op.name)
         if op.type in COLLECTIVES:
-            groups = _groups(op, around.replicas)
-            yield Collective(site, op, groups, around.decisions, around.alike)
+            yield Collective(site, op, _groups(op, replicas), decisions, alike)
         held = bodies(region, op)
         # A call is no decision: every replica goes into it.
         is_decision = bool(held) and not is_call(op)
-        alike = around.alike
-        if is_decision:
-            alike = all3([alike, agreement_on_decision(region, op, agreed)])
+        inside = all3([alike, agreement_on_decision(region, op, agreed)]) if is_decision else alike
+        loops = sum(decision.branch is None for decision in decisions)
         for number, body in enumerate(held):
-            branch = None if op.type in WHILE else number
-            decision = Decision(site, op, around.loops, branch)
-            inside = replace(
-                around,
-                inputs=agreements_in_body(region, op, body, agreed),
-                site=(*site, number),
-                loops=around.loops + (op.type in WHILE),
-                decisions=(*around.decisions, decision) if is_decision else around.decisions,
-                alike=alike,
+            decision = Decision(site, op, loops, None if op.type in WHILE else number)
+            yield from _collectives(
+                body,
+                agreements_in_body(region, op, body, agreed),
+                replicas,
+                (*site, number),
+                (*decisions, decision) if is_decision else decisions,
+                inside,
             )
-            yield from _collectives(body, inside)
 
 
 def _groups(op: Operation, replicas: int) -> Groups:
