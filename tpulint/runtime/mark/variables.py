@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from tpulint.runtime.emulate import cores
 from tpulint.runtime.emulate.system import current_system
-from tpulint.runtime.tensorflow_internals import graphs, tpu
+from tpulint.runtime.tensorflow_internals import graphs, patching, tpu
 
 
 class ReplicatedHandles:
@@ -52,17 +52,13 @@ class ReplicatedHandles:
         with graph.as_default():
             if isinstance(copies[0], tf.Variable):
                 copies = [copy.handle for copy in copies]
-            inside = graphs.context_of(graph)
-            graph._set_control_flow_context(context.outer_context)
-            try:
+            with patching.with_attributes(graph, _control_flow_context=context.outer_context):
                 handle = tpu.tpu_ops.tpu_replicated_input(
                     copies,
                     name=f"{name}/handle",
                     is_mirrored_variable=is_mirrored,
                     is_packed=is_packed,
                 )
-            finally:
-                graph._set_control_flow_context(inside)
         self._handles[handle_id] = handle
         self.names[handle.op.name] = name, handle_id
         return handle
