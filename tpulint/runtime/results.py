@@ -111,24 +111,19 @@ def marked_graph(outputs: Any) -> Any:
         ValueError: nothing in `outputs` comes from a TPU computation.
     """
     for value in tf.nest.flatten(outputs, expand_composites=True):
-        marked = _marked(value)
-        if marked is not None:
-            return marked.graph
+        if isinstance(value, graphs.EagerTensor):
+            counterpart = _of_eager.get(id(value))
+        elif isinstance(value, (tf.Operation, tf.Tensor)):
+            counterpart = counterparts_in(value.graph).get(value.name)
+        else:
+            graph = value if isinstance(value, tf.Graph) else getattr(value, "graph", None)
+            counterpart = next(iter(counterparts_in(graph).values()), None)
+        if counterpart is not None:
+            return counterpart[0].graph
     raise ValueError(
         "no output of a TPU computation is among these values; of a tf.function, give the "
         "ConcreteFunction that was built"
     )
-
-
-def _marked(value: Any) -> Marked | None:
-    if isinstance(value, graphs.EagerTensor):
-        counterpart = _of_eager.get(id(value))
-    elif isinstance(value, (tf.Operation, tf.Tensor)):
-        counterpart = counterparts_in(value.graph).get(value.name)
-    else:
-        graph = value if isinstance(value, tf.Graph) else getattr(value, "graph", None)
-        counterpart = next(iter(counterparts_in(graph).values()), None)
-    return counterpart[0] if counterpart else None
 
 
 def counterparts_in(graph: Any) -> dict[str, tuple[Marked, Any]]:
