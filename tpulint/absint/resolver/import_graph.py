@@ -5,12 +5,11 @@ Imports are found in the bytes of the files, and only on demand.
 
 from __future__ import annotations
 
-import functools
 import os
 import re
 import sys
-from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cache, lru_cache
 from itertools import chain, starmap
 from typing import NamedTuple, TypeAlias
 
@@ -40,15 +39,15 @@ class Files:
     def __init__(self, disk: Disk | None = None, *, installed: frozenset[str]) -> None:
         self.disk = disk or Disk()
         self._installed = installed
-        self._folders: dict[str, str] = {}
-        self._roots: dict[str, tuple[str, ...]] = {}
-        self._distributions: dict[str, tuple[str, ...]] = {}
-        self._located: dict[tuple[str, str], str | None] = {}
-        self._text_with_start: dict[tuple[str, str], bool] = {}
-        self._children: dict[tuple[str, str], str | None] = {}
-        self._listings: dict[str, frozenset[str]] = {}
-        self._names: defaultdict[str, dict[str, bool]] = defaultdict(dict)
         self._added: dict[str, tuple[str, ...]] = {}
+        self._folder_of = cache(os.path.dirname)
+        self._has = cache(self.disk.has)
+        self._names_in = cache(self.disk.listing)
+        self._roots_of = cache(self._find_roots)
+        self._distributions_in = cache(self._find_distributions)
+        self._module_for = cache(self._search)
+        self._has_start = cache(self._find_start)
+        self._inside = cache(self._find)
 
     def locate(self, path: str, dotted: str, level: int) -> str | None:
         """Return the file that `import dotted` in the file at `path` means, or None outside."""
@@ -57,19 +56,15 @@ class Files:
             folder = self._folder_of(path)
             for _ in range(level - 1):
                 folder = os.path.dirname(folder)
-            return self._find(folder, parts)
+            return self._find(folder, *parts)
         if not parts or parts[0] in self._installed:
             return None
-        key = (self._folder_of(path), dotted)
-        if key not in self._located:
-            self._located[key] = self._search(path, parts)
-        return self._located[key] or self._find_in_added(path, parts)
-
-    def _find_in_added(self, path: str, parts: list[str]) -> str | None:
-        """Return the module in a folder that the file at `path` puts on `sys.path`."""
-        roots = () if parts[0] in sys.stdlib_module_names else self.added_roots(path)
-        ways = (self._find_below(root, parts, path) for root in roots)
-        return next((located for located in ways if located is not None), None)
+        folder = self._folder_of(path)
+        located = self._module_for(folder, dotted)
+        if located is None and parts[0] not in sys.stdlib_module_names:
+            ways = (self._find_below(root, parts, folder) for root in self.added_roots(path))
+            located = next((way for way in ways if way is not None), None)
+        return located
 
     def added_roots(self, path: str) -> tuple[str, ...]:
         """Return the folders that the file at `path` puts on `sys.path`."""
@@ -88,55 +83,50 @@ class Files:
             literal = _literal_path(written) if before == ON_PATH else None
             if literal is not None:
                 ups, relative = literal
-                for start in [path] if ups else [folder, self._top_of(folder)]:
+                top = next(filter(self._is_project, self._roots_of(folder)), folder)
+                for start in [path] if ups else [folder, top]:
                     for _ in range(ups):
                         start = os.path.dirname(start)
                     roots.append(os.path.normpath(os.path.join(start, relative)))
         self._added[path] = tuple(dict.fromkeys(roots))
         return self._added[path]
 
-    def _top_of(self, folder: str) -> str:
-        """Return the folder of the project that a folder is in; itself where nothing tells."""
-        names = sorted(PROJECT_FILES)
-        tops = (root for root in self._roots_of(folder) if any(self._has(root, n) for n in names))
-        return next(tops, folder)
-
-    def _folder_of(self, path: str) -> str:
-        cached = self._folders.get(path)
-        if cached is None:
-            cached = self._folders[path] = os.path.dirname(path)
-        return cached
+    def _is_project(self, folder: str) -> bool:
+        return any(self._has(folder, name) for name in sorted(PROJECT_FILES))
 
     def can_resolve(self, path: str, dotted: str) -> bool:
         """Return whether an import of `dotted` can find anything in some root."""
         first = dotted.partition(".")[0]
         if first in self._installed:
             return False
-        key = (self._folder_of(path), first)
-        if key not in self._text_with_start:
-            roots = self._roots_of(key[0])
-            self._text_with_start[key] = any(
-                self._holds(root, first) or self._is_checkout(root, first) for root in roots
-            ) or bool(self._distributions_with(key[0], first))
-        return self._text_with_start[key] or any(
+        return self._has_start(self._folder_of(path), first) or any(
             self._holds(root, first) for root in self.added_roots(path)
         )
 
-    def _search(self, path: str, parts: list[str]) -> str | None:
+    def _find_start(self, folder: str, first: str) -> bool:
+        """Return whether an import in a folder can begin with this name."""
+        roots = self._roots_of(folder)
+        is_root = any(self._holds(root, first) or self._is_checkout(root, first) for root in roots)
+        return is_root or bool(self._distributions_with(folder, first))
+
+    def _search(self, folder: str, dotted: str) -> str | None:
         """Return the module of the first root that holds it, or is its package's checkout."""
-        roots = self._roots_of(self._folder_of(path))
-        for root in roots:
-            if self._holds(root, parts[0]):
-                located = self._find_below(root, parts, path)
-                if located is not None:
-                    return located
-        for root in roots if len(parts) > 1 else ():
-            if self._is_checkout(root, parts[0]):
-                located = self._find_below(root, parts[1:], path)
-                if located is not None:
-                    return located
-        installed = self._distributions_with(self._folder_of(path), parts[0])
-        return self._find(installed[0], parts) if len(installed) == 1 else None
+        parts = dotted.split(".")
+        roots = self._roots_of(folder)
+        ways = chain(
+            ((root, parts) for root in roots if self._holds(root, parts[0])),
+            (
+                (root, parts[1:])
+                for root in roots
+                if parts[1:] and self._is_checkout(root, parts[0])
+            ),
+        )
+        for root, below in ways:
+            located = self._find_below(root, below, folder)
+            if located is not None:
+                return located
+        installed = self._distributions_with(folder, parts[0])
+        return self._find(installed[0], *parts) if len(installed) == 1 else None
 
     def _distributions_with(self, folder: str, name: str) -> list[str]:
         """Return the roots of the distributions beside `folder` that hold the package `name`.
@@ -156,13 +146,10 @@ class Files:
                 return holders
         return []
 
-    def _distributions_in(self, folder: str) -> tuple[str, ...]:
+    def _find_distributions(self, folder: str) -> list[str]:
         """Return the import roots of the distributions in the child folders of a project."""
-        cached = self._distributions.get(folder)
-        if cached is not None:
-            return cached
         roots: list[str] = []
-        if any(self._has(folder, name) for name in sorted(PROJECT_FILES)):
+        if self._is_project(folder):
             children = sorted(filter(may_be_folder, self.disk.listing(folder, CHILD_FOLDERS)))
             for child in children if len(children) <= MAX_CHILD_FOLDERS else ():
                 top = os.path.join(folder, child)
@@ -170,15 +157,22 @@ class Files:
                     roots.append(top)
                     if self._has(top, "src"):
                         roots.append(os.path.join(top, "src"))
-        self._distributions[folder] = tuple(roots)
-        return self._distributions[folder]
+        return roots
 
-    def _find_below(self, root: str, parts: list[str], path: str) -> str | None:
-        """Return the file of a module in a root. A mere folder counts where it is a package's."""
-        located = self._find(root, parts)
-        if located is None or self.is_written(located) or self._owns(root, parts, path):
+    def _find_below(self, root: str, parts: list[str], folder: str) -> str | None:
+        """Return the file of a module in a root, for an import in a folder.
+
+        A mere folder counts where it is a package by PEP 420: for what is in it, and for its
+        neighbours where it holds modules and is not the top of another project.
+        """
+        located = self._find(root, *parts)
+        if located is None or self.is_written(located):
             return located
-        return None
+        if (folder + os.sep).startswith(os.path.join(root, parts[0]) + os.sep):
+            return located
+        names = self._names_in(os.path.join(root, *parts), MODULES)
+        is_package = any(name.endswith(".py") for name in names)
+        return located if is_package and PROJECT_FILES.isdisjoint(names) else None
 
     def _holds(self, root: str, name: str) -> bool:
         """Return whether an import of `name` can find anything in a root.
@@ -194,30 +188,20 @@ class Files:
         return is_package or self._has(os.path.join(root, name), PACKAGE)
 
     def _is_checkout(self, root: str, name: str) -> bool:
-        """Return whether a root is itself the package `name`, in a folder named after it."""
-        if is_checkout_of(root, name):
-            return True
-        return is_fork_of(root, name) and self._has(root, PACKAGE)
+        """Return whether a root is itself the package `name`, in a folder named after it.
 
-    def _owns(self, root: str, parts: list[str], path: str) -> bool:
-        """Return whether a folder without an `__init__` is a package by PEP 420.
-
-        It is for what is in it, and for its neighbours where it holds modules and is not the
-        top of another project.
+        Archives and mirrors name the folder of a repository that is imported as a package so,
+        with its owner's or a revision's name added. A fork adds words: `albert-with-comet`.
         """
-        top = os.path.join(root, parts[0])
-        listing = self._all_names(os.path.join(root, *parts))
-        is_package = any(name.endswith(".py") for name in listing) and PROJECT_FILES.isdisjoint(
-            listing
-        )
-        return path.startswith(top + os.sep) or is_package
+        folder = os.path.basename(root)
+        if _is_named(folder, name, rf"(?:[-_.@](?:{REVISION}))?"):
+            return True
+        return _is_named(folder, name, "[-_.].+") and self._has(root, PACKAGE)
 
     def child(self, path: str, name: str) -> str | None:
         """Return the file of the module `name` inside the package whose `__init__` is at `path`."""
-        if (path, name) not in self._children:
-            inside = os.path.dirname(path) if os.path.basename(path) == PACKAGE else None
-            self._children[path, name] = self._find(inside, [name]) if inside else None
-        return self._children[path, name]
+        is_package = os.path.basename(path) == PACKAGE
+        return self._inside(os.path.dirname(path), name) if is_package else None
 
     def is_written(self, path: str) -> bool:
         """Return whether there is such a file: a package without an `__init__` has none."""
@@ -235,7 +219,7 @@ class Files:
         """Look into the folders that say in which package the file at `path` is."""
         self._roots_of(os.path.dirname(path))
 
-    def _find(self, folder: str, parts: list[str]) -> str | None:
+    def _find(self, folder: str, *parts: str) -> str | None:
         for part in parts[:-1]:
             if not self._has(folder, part):
                 return None
@@ -245,29 +229,14 @@ class Files:
         last = parts[-1]
         if self._has(folder, f"{last}.py"):
             return os.path.join(folder, f"{last}.py")
-        if self._has(folder, last):
-            return self._package(os.path.join(folder, last))
-        return None
+        return self._package(os.path.join(folder, last)) if self._has(folder, last) else None
 
     def _package(self, folder: str) -> str | None:
         """Return a package's file, its `__init__`, written or not."""
-        is_package = self._has(folder, PACKAGE) or self._all_names(folder)
+        is_package = self._has(folder, PACKAGE) or self._names_in(folder, MODULES)
         return os.path.join(folder, PACKAGE) if is_package else None
 
-    def _has(self, folder: str, name: str) -> bool:
-        cached = self._names[folder]
-        if name not in cached:
-            cached[name] = self.disk.has(folder, name)
-        return cached[name]
-
-    def _all_names(self, folder: str) -> frozenset[str]:
-        """Return the names in a folder."""
-        names = self._listings.get(folder)
-        if names is None:
-            names = self._listings[folder] = self.disk.listing(folder, MODULES)
-        return names
-
-    def _roots_of(self, folder: str) -> tuple[str, ...]:
+    def _find_roots(self, folder: str) -> tuple[str, ...]:
         """Return the folders in which an absolute import in `folder` can start, likeliest first.
 
         They are the folder itself, which is a script's; the one around the outermost package,
@@ -276,9 +245,6 @@ class Files:
         repository's folder, a pyproject.toml) says nothing here: with it and without it a
         program means the same files. It says where else to look for what none of them holds.
         """
-        cached = self._roots.get(folder)
-        if cached is not None:
-            return cached
         between = []
         start = folder
         while self._has(start, PACKAGE) and os.path.dirname(start) != start:
@@ -293,25 +259,10 @@ class Files:
             if self._has(climbed, "src"):
                 above.append(os.path.join(climbed, "src"))
             climbed = os.path.dirname(climbed)
-        roots = tuple(dict.fromkeys([folder, start, *between, *above]))
-        self._roots[folder] = roots
-        return roots
+        return tuple(dict.fromkeys([folder, start, *between, *above]))
 
 
-def is_checkout_of(folder: str, package: str) -> bool:
-    """Return whether a folder is a package by its name, with its owner's or a revision's added.
-
-    So archives and mirrors name the folder of a repository that is imported as a package.
-    """
-    return _is_named(os.path.basename(folder), package, rf"(?:[-_.@](?:{REVISION}))?")
-
-
-def is_fork_of(folder: str, package: str) -> bool:
-    """Return whether the name of a folder adds words to a package's: `albert-with-comet`."""
-    return _is_named(os.path.basename(folder), package, "[-_.].+")
-
-
-@functools.lru_cache(maxsize=1 << 14)
+@lru_cache(maxsize=1 << 14)
 def _is_named(folder: str, package: str, rest: str) -> bool:
     held = package.lower().replace("_", "-") in folder.lower().replace("_", "-")
     if not held and (folder + package).isascii():
@@ -352,12 +303,12 @@ ON_PATH = b"sys.path"
 
 def path_entries(data: bytes) -> list[Written]:
     """Return what a file puts on `sys.path`, as it is written."""
-    if ON_PATH not in data:
+    if ON_PATH not in data:  # nearly always
         return []
     return [(ON_PATH, match.group(1)) for match in _PATH_ENTRY.finditer(data)]
 
 
-@functools.lru_cache(maxsize=1024)
+@lru_cache(maxsize=1024)
 def _literal_path(written: bytes) -> tuple[int, str] | None:
     """Return how many folders up from the file a path starts (0: from elsewhere), and the path.
 
@@ -401,7 +352,7 @@ def binds(data: bytes, name: str) -> bool:
     return any(pattern.search(listed) for before, listed in statements(data) if before != ON_PATH)
 
 
-@functools.lru_cache(maxsize=1 << 14)  # most modules import what many others do
+@lru_cache(maxsize=1 << 14)  # most modules import what many others do
 def imported_names(before: bytes, listed: bytes) -> tuple[ImportedNames, ...]:
     """Return what is imported; nothing where the words are no statement."""
     origin = _FROM.search(before)
@@ -413,15 +364,6 @@ def imported_names(before: bytes, listed: bytes) -> tuple[ImportedNames, ...]:
         return tuple(ImportedNames(name, 0, ()) for name in decoded)
     dotted = origin.group(2).decode("utf-8", "replace")
     return (ImportedNames(dotted, len(origin.group(1)), decoded),)
-
-
-def _called_at_import(data: bytes) -> Iterator[Written]:
-    """Yield the import statements of what the body of a module calls or fills."""
-    names = {name for pair in re.findall(_AT_IMPORT, data) for name in pair if name}
-    pattern = re.compile(rb"\b(?:%s)\b" % b"|".join(sorted(names)))
-    for statement in statements(data) if names else ():
-        if pattern.search(statement[1]):
-            yield statement
 
 
 NOTEBOOK = ".ipynb"
@@ -443,11 +385,9 @@ class ImportGraph:
 
     def imported(self, path: str) -> tuple[str, ...]:
         """Return the files of the project that the file at `path` imports, each once."""
-        cached = self.known.get(path)
-        if cached is None:
+        if path not in self.known:
             self.learn(path, statements(self._text(path)))
-            cached = self.known[path]
-        return cached
+        return self.known[path]
 
     def learn(self, path: str, written: Iterable[Written]) -> None:
         """Take the import statements of the file at `path` from who has read it."""
@@ -470,7 +410,12 @@ class ImportGraph:
         """Return the files that the file at `path` imports to call something of them at once."""
         cached = self._filled.get(path)
         if cached is None:
-            cached = self._filled[path] = self._meant(path, _called_at_import(self._text(path)))
+            data = self._text(path)
+            names = {name for pair in re.findall(_AT_IMPORT, data) for name in pair if name}
+            pattern = re.compile(rb"\b(?:%s)\b" % b"|".join(sorted(names)))
+            written = statements(data) if names else ()
+            named = [statement for statement in written if pattern.search(statement[1])]
+            cached = self._filled[path] = self._meant(path, named)
         return cached
 
     def _text(self, path: str) -> bytes:
@@ -489,12 +434,12 @@ class ImportGraph:
         paths: dict[str, None] = {}
         in_folder = {} if self._files.added_roots(path) else self._in_folder
         for statement in every:
-            meant = in_folder.get(statement)
-            if meant is None:
+            if statement not in in_folder:
                 names = imported_names(*statement)
-                meant = tuple(file for name in names for file in self._files_of(path, name))
-                in_folder[statement] = meant
-            paths.update(dict.fromkeys(meant))
+                in_folder[statement] = tuple(
+                    file for name in names for file in self._files_of(path, name)
+                )
+            paths.update(dict.fromkeys(in_folder[statement]))
         return tuple(paths)
 
     def _files_of(self, path: str, imported: ImportedNames) -> Iterable[str]:

@@ -71,10 +71,9 @@ class Project:
 
     def hands_on(self, path: str, name: str) -> bool:
         """Return whether the module at `path` has `name` from elsewhere, by an import of it."""
-        answer = self._handed_on.get((path, name))
-        if answer is None:
-            answer = self._handed_on[path, name] = binds(self.files.data(path), name)
-        return answer
+        if (path, name) not in self._handed_on:
+            self._handed_on[path, name] = binds(self.files.data(path), name)
+        return self._handed_on[path, name]
 
     def holds(self, path: str, is_in: Callable[[bytes], bool], package: bool | None = None) -> bool:
         """Return `is_in` of the bytes of the module at `path`, computed once for each question.
@@ -125,14 +124,14 @@ class Callers:
 
     def _hands_on(self, package: str, name: str, paths: frozenset[str]) -> bool:
         """Return whether a package imports a module that defines `name` outside its classes."""
-        return any(
-            self._defines(path, name)
-            for path in paths.intersection(self._project.imports.imported(package))
-        )
-
-    def _defines(self, path: str, name: str) -> bool:
-        module = self._project.module(path)
-        if module is None:
-            return False
-        functions = (code.name for code in module.facts.functions if code.class_index is None)
-        return name in functions or any(cls.name == name for cls in module.facts.classes)
+        imported = paths.intersection(self._project.imports.imported(package))
+        for module in map(self._project.module, imported):
+            if module is not None and (
+                any(cls.name == name for cls in module.facts.classes)
+                or any(
+                    code.name == name and code.class_index is None
+                    for code in module.facts.functions
+                )
+            ):
+                return True
+        return False
