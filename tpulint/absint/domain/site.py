@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from itertools import takewhile
+from itertools import chain, takewhile
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from tpulint.finding import Span
@@ -39,10 +39,9 @@ class Module:
 
     def holds(self, is_in: Callable[[bytes], bool]) -> bool:
         """Return `is_in` of the bytes of the module, computed once for each question."""
-        answer = self._answers.get(is_in)
-        if answer is None:
-            answer = self._answers[is_in] = is_in(self.text.encode())
-        return answer
+        if is_in not in self._answers:
+            self._answers[is_in] = is_in(self.text.encode())
+        return self._answers[is_in]
 
     def nodes(self) -> Iterator[Node]:
         """Yield every node of the module, those in functions included."""
@@ -54,13 +53,11 @@ class Module:
         """Return the node of a kind that has its own place there."""
         key = place, kind
         if key not in self._nodes_at:
-            self._nodes_at[key] = self._node_at(place, kind)
+            nodes = (node for node in self.nodes_around(place) if isinstance(node, kind))
+            at_place = (node for node in nodes if getattr(node, "place", None) == place)
+            self._nodes_at[key] = next(at_place, None)
         node: N | None = self._nodes_at[key]
         return node
-
-    def _node_at(self, place: int, kind: type[Node]) -> Node | None:
-        nodes = (node for node in self.nodes_around(place) if isinstance(node, kind))
-        return next((node for node in nodes if getattr(node, "place", None) == place), None)
 
     def nodes_around(self, place: int) -> Iterator[Node]:
         """Yield the nodes of the piece that holds `place`: no other piece is read."""
@@ -71,34 +68,27 @@ class Module:
 
     def has_word(self, pattern: WordPattern) -> bool:
         """Return whether an identifier or a string constant looks like this; no comment counts."""
-        answer = self._words.get(pattern)
-        if answer is None:
-            answer = self._words[pattern] = pattern.is_in(self.text) and any(
-                map(pattern.is_in, self._names_and_strings())
+        if pattern not in self._words:
+            strings = (
+                node.value
+                for node in self.nodes()
+                if isinstance(node, Constant) and isinstance(node.value, str)
             )
-        return answer
-
-    def _names_and_strings(self) -> Iterator[str]:
-        yield from self.facts.mentions
-        for function in self.facts.functions:
-            yield from function.mentions
-        yield from (
-            node.value
-            for node in self.nodes()
-            if isinstance(node, Constant) and isinstance(node.value, str)
-        )
+            names = chain.from_iterable(function.mentions for function in self.facts.functions)
+            words = chain(self.facts.mentions, names, strings)
+            self._words[pattern] = pattern.is_in(self.text) and any(map(pattern.is_in, words))
+        return self._words[pattern]
 
     def written(self, names: frozenset[str]) -> frozenset[str]:
         """Return those of the names that may be in the module: none other is in its functions.
 
         Beyond ASCII a name can be written in several ways.
         """
-        written = self._written.get(names)
-        if written is None:
+        if names not in self._written:
             text = self.text
             written = frozenset(name for name in names if name in text) if text.isascii() else names
             self._written[names] = written
-        return written
+        return self._written[names]
 
     def site(self, place: int) -> Site:
         """Return the site of `place`, made once: a reader passes most places many times."""

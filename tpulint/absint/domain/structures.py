@@ -6,6 +6,7 @@ Some properties pass on to what is made of values: uniform on all replicas, scal
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator
+from dataclasses import replace
 from typing import TypeGuard
 
 from tpulint.absint.domain.context import INIT_SCOPE, WITH
@@ -42,9 +43,8 @@ CODE = (External, ModuleValue, Class, Function)
 
 
 def tensors(value: Value) -> Iterator[Tensor]:
-    """Yield the tensors in `value`, structures opened."""
-    for tensor, _ in with_alternatives(value):
-        yield tensor
+    """Return the tensors in `value`, structures opened."""
+    return (tensor for tensor, _ in with_alternatives(value))
 
 
 def all_tensors(values: Iterable[Value]) -> list[Tensor]:
@@ -94,23 +94,20 @@ def with_alternatives(
 
 def are_of_one_kind(values: Iterable[Value]) -> bool:
     """Return whether all are tensors that were made under the same scopes, with the same facts."""
-    tensors_or_none = [value if isinstance(value, Tensor) else None for value in values]
-    return (
-        None not in tensors_or_none
-        and len({_kind(value) for value in tensors_or_none if value is not None}) == 1
-    )
-
-
-def _places(context: Context) -> tuple[int, ...]:
-    """Return the ids of the scopes that say where an operation is, not how it is named."""
-    return tuple(
-        id(scope) for scope in context.scopes if scope.kind != WITH or scope.effect == INIT_SCOPE
-    )
+    kinds = {_kind(value) if isinstance(value, Tensor) else None for value in values}
+    return None not in kinds and len(kinds) == 1
 
 
 def _kind(tensor: Tensor) -> Hashable:
-    home_context = tensor.made
-    home = None if home_context is None else (_places(home_context), home_context.run)
+    home = None
+    if tensor.made is not None:
+        # The scopes that say where an operation is, not how it is named.
+        places = [
+            id(scope)
+            for scope in tensor.made.scopes
+            if scope.kind != WITH or scope.effect == INIT_SCOPE
+        ]
+        home = tuple(places), tensor.made.run
     facts = (tensor.sort, tensor.dtype == "string", tensor.data, tensor.unread, tensor.result_of)
     return (home, tensor.clusters, facts)
 
@@ -155,14 +152,17 @@ def copied(
 
     items: those of the copy, where they are copies too.
     """
-    items = mapping.items if items is None else items
-    keys, set_at = list(mapping.keys), dict(mapping.set_at)
-    maybe_absent = set(mapping.maybe_absent)
-    places = dict(mapping.places)
-    rest = keys, set_at, made, maybe_absent, places, mapping.complete
-    copy = Mapping(items, mapping.open, mapping.site, *rest)
-    copy.dropped_at.update(mapping.dropped_at)
-    return copy
+    return replace(
+        mapping,
+        items=mapping.items if items is None else items,
+        keys=list(mapping.keys),
+        set_at=dict(mapping.set_at),
+        made=made,
+        maybe_absent=set(mapping.maybe_absent),
+        places=dict(mapping.places),
+        attributes=None,
+        dropped_at=dict(mapping.dropped_at),
+    )
 
 
 def item_of(mapping: Mapping, key: Value, in_program: bool = False) -> Value:
@@ -176,9 +176,10 @@ def item_of(mapping: Mapping, key: Value, in_program: bool = False) -> Value:
     if mapping.complete and keyless and key.value not in mapping.items:
         return join(keyless)
     current = mapping.items.get(key.value, UNKNOWN)
-    if all(_of_one_family(current, value) for value in keyless):
-        return current
-    return join([current, *keyless])
+    # Of the objects of one class each has a key of its own in the dict.
+    values = current, *keyless
+    paths = {value.path if isinstance(value, ExternalObject) else None for value in values}
+    return current if len(paths) == 1 and None not in paths else join(values)
 
 
 def _entry(mapping: Mapping, key: Value, in_program: bool) -> Value:
@@ -218,13 +219,6 @@ def _rows(values: list[Value]) -> list[Value]:
 def _is_entry(value: Value) -> bool:
     """Return whether tables have such values: functions, classes, and what a library made."""
     return value.is_callee or value.is_object or isinstance(value, (Class, External, Instance))
-
-
-def _of_one_family(current: Value, other: Value) -> bool:
-    """Return whether both are objects of one class: then each has a key of its own in the dict."""
-    if not isinstance(current, ExternalObject) or not isinstance(other, ExternalObject):
-        return False
-    return current.path == other.path
 
 
 def drop(mapping: Mapping, key: object, context: Context) -> None:
@@ -281,10 +275,10 @@ def is_counter(variable: Variable) -> bool:
 
 def is_scalar(value: Value) -> bool:
     """Return whether `value` certainly becomes a scalar, as a tensor."""
-    return all(_is_one(option) for option in options(value))
+    return all(map(_is_single_number, options(value)))
 
 
-def _is_one(value: Value) -> bool:
+def _is_single_number(value: Value) -> bool:
     if isinstance(value, Const):
         return isinstance(value.value, (bool, int, float))
     if isinstance(value, Variable):

@@ -65,19 +65,15 @@ def get(frame: Frame, base: Value, name: str, site: Site) -> Value:
     if value is not None:
         return value
     if isinstance(base, Choice):
-        held = [
-            option for option in base.options if option != NONE
-        ] or base.options  # None has no `name`
+        # None has no `name`.
+        held = [option for option in base.options if option != NONE] or base.options
         return base.each(get(frame, option, name, site) for option in held)
     if isinstance(base, ModuleValue):
         return frame.session.module_attribute(base, name, frame)
     if isinstance(base, Instance):
         return _of_instance(frame, base, name, site)
-    if isinstance(base, Class) and name == "__name__":
-        return Const(base.code.name)
     if isinstance(base, Class):
-        value = _in_class(base, name)
-        return _outer_attribute(base, name) if value is None else _unbound(value, base)
+        return Const(base.code.name) if name == "__name__" else _of_class(base, name)
     if isinstance(base, Opaque):
         return base.child(name, f"{base.path}.{name}")
     if isinstance(base, Super):
@@ -99,9 +95,7 @@ def of_outside(frame: Frame, base: External, name: str) -> Value:
 
 
 def _of_instance(frame: Frame, base: Instance, name: str, site: Site) -> Value:
-    value = base.attributes.get(name)
-    if value is None:
-        value = _bound_name(frame, base, name, site)
+    value = base.attributes.get(name) or _bound_name(frame, base, name, site)
     if value is None and _set_up(frame, base, name):
         value = base.attributes.get(name)
     if value is not None:
@@ -149,8 +143,9 @@ def _run_unseen(frame: Frame, instance: Instance, function: Value | None, module
     """
     if not isinstance(function, Function) or frame.session.is_active(function):
         return False
-    created = instance.context
-    context = created if created is not None and created.computation is None else Context()
+    context = instance.context
+    if context is None or context.computation is not None:
+        context = Context()
     inner = frame.inner(module, Env({}), context.without_recording())
     with frame.session.guessing():
         args = opaque_arguments(function, instance)
@@ -181,24 +176,17 @@ def _of_super(frame: Frame, base: Super, name: str) -> Value:
     return method(base.instance, name)
 
 
-def _unbound(value: Value, cls: Class) -> Value:
+def _of_class(cls: Class, name: str) -> Value:
+    value = _in_class(cls, name)
     if isinstance(value, Function) and "classmethod" in value.hints:
         return Bound(value, cls)
-    return value
+    outer = (External(f"{base.path}.{name}") for base in mro(cls) if isinstance(base, External))
+    return next(outer, UNKNOWN) if value is None else value
 
 
 def _in_class(cls: Class, name: str) -> Value | None:
-    for base in mro(cls):
-        if isinstance(base, Class) and name in base.names:
-            return base.names[name]
-    return None
-
-
-def _outer_attribute(cls: Class, name: str) -> Value:
-    for base in mro(cls):
-        if isinstance(base, External):
-            return External(f"{base.path}.{name}")
-    return UNKNOWN
+    bases = (base for base in mro(cls) if isinstance(base, Class))
+    return next((base.names[name] for base in bases if name in base.names), None)
 
 
 def put(frame: Frame, base: Value, name: str, item: Value) -> None:
@@ -220,13 +208,10 @@ def put(frame: Frame, base: Value, name: str, item: Value) -> None:
         if isinstance(base, Function) and name == "__name__":
             base.hints |= {RENAMED}
         return
-    before = store.get(name)
-    is_sure = frame.context.runs_once_with(since)
-    if isinstance(base, ModuleValue):
-        is_sure = is_sure and not frame.context.is_guess
-    if before is not None and not is_sure:
-        item = join([before, item])
-    store[name] = item
+    is_sure = frame.context.runs_once_with(since) and not (
+        isinstance(base, ModuleValue) and frame.context.is_guess
+    )
+    store[name] = item if is_sure or name not in store else join([store[name], item])
 
 
 def put_any(frame: Frame, base: Value) -> None:

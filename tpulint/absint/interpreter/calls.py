@@ -95,7 +95,11 @@ def call(frame: Frame, callee: Value, args: Arguments, site: Site, named: str = 
     if isinstance(callee, Class):
         return instantiate(frame, callee, args, site)
     if isinstance(callee, Instance):
-        return _call_instance(frame, callee, args, site)
+        for cls in mro(callee.cls):
+            method = cls.names.get("__call__") if isinstance(cls, Class) else None
+            if isinstance(method, Function):
+                return call(frame, Bound(method, callee), args, site)
+        return frame.library.call_instance(frame, callee, args, site)
     if isinstance(callee, ExternalObject):
         return frame.library.call_object(frame, callee, args, site)
     if callee is UNLISTED:
@@ -112,7 +116,10 @@ def by_position(site: Site, *values: Value) -> Arguments:
 
 def _call_choice(frame: Frame, callee: Choice, args: Arguments, site: Site, named: str) -> Value:
     """Each alternative is called, under the condition that it is the one."""
-    callees = _callees(frame, callee, args)
+    # None is no callee, for calling that ends in an error.
+    callees = [option for option in callee.options if option != NONE]
+    callees = frame.library.callees(frame.context, callees, args) or list(callee.options)
+    callees = _of_one_body(callees)
     are_told_apart = _are_made_in_other_branches(frame, callee)
     if len(callees) == 1:
         with frame.at(_where_made(frame.context, callees[0]) if are_told_apart else frame.context):
@@ -145,18 +152,13 @@ def _are_made_in_other_branches(frame: Frame, callee: Choice) -> bool:
     if len(places) < len(owned) or any(place.run != frame.context.run for place in places):
         return False
     tests = [key for place in places for key, _ in frame.context.choices_beyond(place)]
-    if not all(map(_is_of_setting, tests)):
+    if any(not (key.kind == NAME or (key.answer and key.answer.is_setting)) for key in tests):
         return False
     return all(
         place.is_other_branch(other)
         for number, place in enumerate(places)
         for other in places[:number]
     )
-
-
-def _is_of_setting(key: ConditionKey) -> bool:
-    """Return whether this is a test of something that the user sets."""
-    return key.kind == NAME or (isinstance(key.answer, Opaque) and key.answer.is_setting)
 
 
 def _where_made(context: Context, callee: Value) -> Context:
@@ -175,18 +177,12 @@ def _where_owner_is_made(callee: Value) -> Context | None:
     return owner.context if isinstance(owner, (ExternalObject, Instance)) else None
 
 
-def _callees(frame: Frame, choice: Choice, args: Arguments) -> list[Value]:
-    """Return the callees among the options: none is None, for calling that ends in an error."""
-    callees = [option for option in choice.options if option != NONE]
-    return _of_one_body(frame.library.callees(frame.context, callees, args) or list(choice.options))
-
-
 def _of_one_body(callees: list[Value]) -> list[Value]:
     """Leave one of a function and what traces it: either way its body is reached."""
     distinct: dict[Hashable, Value] = {}
     for number, value in enumerate(callees):
-        body = _body_of(value) or number
-        if body not in distinct or _is_traced(value):
+        body, function = _body_of(value) or number, function_of(value)
+        if body not in distinct or (function is not None and function.traced):
             distinct[body] = value
     return list(distinct.values())
 
@@ -201,19 +197,6 @@ def _body_of(callee: Value) -> Identity | None:
     return None if body is None else (id(callee.receiver), *body)
 
 
-def _is_traced(callee: Value) -> bool:
-    function = function_of(callee)
-    return function is not None and function.traced
-
-
-def _call_instance(frame: Frame, callee: Instance, args: Arguments, site: Site) -> Value:
-    for cls in mro(callee.cls):
-        method = cls.names.get("__call__") if isinstance(cls, Class) else None
-        if isinstance(method, Function):
-            return call(frame, Bound(method, callee), args, site)
-    return frame.library.call_instance(frame, callee, args, site)
-
-
 def instantiate(frame: Frame, cls: Class, args: Arguments, site: Site) -> Value:
     """Make a new object, and read `__init__` with it."""
     value = frame.library.instantiate(frame, cls, args, site)
@@ -222,7 +205,7 @@ def instantiate(frame: Frame, cls: Class, args: Arguments, site: Site) -> Value:
     instance = Instance(cls, site, frame.context)
     frame.session.note_made(instance)
     bases = mro(cls)
-    if any(isinstance(base, External) for base in bases):
+    if cls.outer_bases:
         frame.count_possible_operation()
     for base in bases:
         if isinstance(base, Class) and isinstance(base.names.get("__init__"), Function):
@@ -315,7 +298,7 @@ def bind(inner: Frame, function: Function, args: Arguments) -> None:
             env[name] = keywords.pop(name)
         elif name not in env:
             if not starred and "**" not in keywords:
-                env[name] = _default(inner, function, name, default)
+                env[name] = function.defaults.get(name) or _default(inner, function, name, default)
             elif isinstance(default, Constant) and isinstance(default.value, (bool, type(None))):
                 env[name] = Opaque(name, default=Const(default.value))
             else:
@@ -329,9 +312,6 @@ def bind(inner: Frame, function: Function, args: Arguments) -> None:
 
 def _default(inner: Frame, function: Function, name: str, default: Expression | None) -> Value:
     """Read a default where the function was defined."""
-    value = function.defaults.get(name)
-    if value is not None:
-        return value
     if default is None:
         return Opaque(name)
     outer = function.env or inner.session.module_env(function.module)
@@ -346,26 +326,21 @@ def traced(callee: Value) -> Value:
     if isinstance(callee, Bound) and isinstance(callee.function, Function):
         return Bound(replace(callee.function, traced=True), callee.receiver)
     if isinstance(callee, Partial):
-        return Partial(_renamed(traced(callee.function)), callee.args, callee.kwargs)
+        function = traced(callee.function)
+        if isinstance(function, Function):  # it is not seen by its name: a `partial` has none
+            function = replace(function, hints=function.hints | {RENAMED})
+        return Partial(function, callee.args, callee.kwargs)
     if isinstance(callee, Choice):
         return join(traced(option) for option in callee.options)
-    return callee
-
-
-def _renamed(callee: Value) -> Value:
-    """Return a callable that is not seen by its name when it is traced: a `partial` has none."""
-    if isinstance(callee, Function):
-        return replace(callee, hints=callee.hints | {RENAMED})
     return callee
 
 
 def opaque_arguments(function: Function, receiver: Value | None) -> Arguments:
     """Return opaque things named as the parameters of `function`."""
     code = function.code.parameters
-    names = [parameter.name for parameter in code.by_position]
     site = Site(function.module, -1)
     arguments = []
-    for position, name in enumerate(names):
+    for position, name in enumerate(code.names_by_position):
         value = receiver if position == 0 and receiver is not None else Opaque(name)
         arguments.append(Argument(None, "", value, site))
     for name, _ in code.keyword_only:

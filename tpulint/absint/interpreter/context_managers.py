@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from tpulint.absint.domain.context import DEPENDENCIES, STACK, UNSEEN, WITH, Scope
-from tpulint.absint.domain.events import ContextChange, Dependencies
+from tpulint.absint.domain.events import Computation, ContextChange, Dependencies
 from tpulint.absint.domain.objects import (
     ContextManagerValue,
     Env,
@@ -86,15 +86,15 @@ def _enter_generator(frame: Frame, manager: ContextManagerValue, site: Site) -> 
     outer = len(frame.context.scopes)
     extra = [scopes[outer:] for _, scopes in inner.yields]
     first = next((scope for scope in extra if scope), ())
-    is_certain = len({tuple(map(_effect, scope)) for scope in extra}) == 1
+    effects = {
+        tuple(scope.effect if scope.kind == WITH else scope.kind for scope in scopes)
+        for scopes in extra
+    }
+    is_certain = len(effects) == 1
     scopes = first if is_certain else tuple(replace(scope, is_uncertain=True) for scope in first)
     opened[id(function.code)] = scopes
     frame.open(*scopes)
     return join(item for item, _ in inner.yields)
-
-
-def _effect(scope: Scope) -> object:
-    return scope.effect if scope.kind == WITH else scope.kind
 
 
 def leave(
@@ -104,8 +104,8 @@ def leave(
     if isinstance(manager, ContextManagerValue) and manager.effect == STACK:
         change(frame, manager, "exit", site)
     elif isinstance(manager, ContextManagerValue) and manager.effect == DEPENDENCIES:
-        computation = frame.context.computation
-        if computation is not None and not frame.context.is_unrecorded:
+        computation = recorded(frame)
+        if computation is not None:
             dependencies = Dependencies(manager.payload, site, frame.context, built, returned)
             computation.dependencies.append(dependencies)
     elif isinstance(manager, Instance):
@@ -127,15 +127,18 @@ def by_hand(
         change(frame, manager, "exit", site)
         _close(frame, manager)
         return UNKNOWN
-    if name == "pop_all":
-        return _moved_to_new_stack(frame, manager, site)
+    if name == "pop_all":  # what was entered on it, a new stack holds
+        taken, computation = ContextManagerValue(STACK, site), recorded(frame)
+        for entered in computation.context_changes if computation is not None else ():
+            if entered.holder is manager:
+                entered.holder = taken
+        return taken
     if name == "enter_context" and items:
         _open_for_rest(frame, items[0], site)
         for option in options(items[0]):
             if isinstance(option, ContextManagerValue):
                 note(frame, option.effect, "enter", site, manager)
                 return option.payload
-        return UNKNOWN
     return UNKNOWN
 
 
@@ -159,17 +162,9 @@ def _close(frame: Frame, manager: ContextManagerValue) -> None:
         frame.close(manager.payload)
 
 
-def _moved_to_new_stack(
-    frame: Frame, manager: ContextManagerValue, site: Site
-) -> ContextManagerValue:
-    """Return a new stack that holds what was entered on `manager`."""
-    taken = ContextManagerValue(STACK, site)
-    computation = frame.context.computation
-    if computation is not None and not frame.context.is_unrecorded:
-        for entered in computation.context_changes:
-            if entered.holder is manager:
-                entered.holder = taken
-    return taken
+def recorded(frame: Frame) -> Computation | None:
+    """Return the computation that is being built and recorded here."""
+    return None if frame.context.is_unrecorded else frame.context.computation
 
 
 def change(frame: Frame, manager: ContextManagerValue, direction: str, site: Site) -> None:
@@ -178,9 +173,7 @@ def change(frame: Frame, manager: ContextManagerValue, direction: str, site: Sit
 
 def note(frame: Frame, effect: str, direction: str, site: Site, holder: object) -> None:
     """Record that a context was entered or left by hand."""
-    if frame.context.is_unrecorded:
-        return
-    computation = frame.context.computation
+    computation = recorded(frame)
     if computation is not None:
         context_change = ContextChange(effect, direction, site, frame.context, holder)
         computation.context_changes.append(context_change)

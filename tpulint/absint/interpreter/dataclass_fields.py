@@ -35,36 +35,26 @@ def fill(instance: Instance, args: Arguments) -> None:
 def _declared(cls: Class) -> Iterator[str]:
     """Yield the annotated names in the bodies of a class and its bases, the last base first."""
     for base in reversed(mro(cls)):
-        if isinstance(base, Class):
-            for statement in base.code.body:
-                match statement:
-                    case AnnotatedAssign(target=Name(id=name)):
-                        yield name
+        for statement in base.code.body if isinstance(base, Class) else ():
+            match statement:
+                case AnnotatedAssign(target=Name(id=name)):
+                    yield name
 
 
 def items(value: Value) -> list[Value] | None:
-    """Return the fields of a named tuple in their order.
-
-    It is None where it is none or one is not seen.
-    """
+    """Return the fields of a named tuple in their order; None where one is not seen."""
     if not isinstance(value, Instance):
         return None
-    bases = mro(value.cls)
-    if not any(isinstance(base, External) and base.path in TUPLES for base in bases):
+    if not any(base.path in TUPLES for base in value.cls.outer_bases):
         return None
-    fields = [
-        value.attributes.get(name) or value.cls.names.get(name)
-        for name in dict.fromkeys(_declared(value.cls))
-    ]
+    names = dict.fromkeys(_declared(value.cls))
+    fields = [value.attributes.get(name) or value.cls.names.get(name) for name in names]
     values = [value for value in fields if value is not None]
     return values if len(values) == len(fields) else None
 
 
 def named_tuple(name: Value | None, fields: Value | None, site: Site) -> Class | None:
-    """Return the class that `namedtuple(name, fields)` makes.
-
-    It is None where the fields are not seen.
-    """
+    """Return the class that `namedtuple(name, fields)` makes; None if the fields are not seen."""
     if isinstance(fields, Const) and isinstance(fields.value, str):
         names = fields.value.replace(",", " ").split()
     elif isinstance(fields, Sequence) and not fields.open:

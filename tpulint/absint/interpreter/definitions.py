@@ -19,19 +19,9 @@ from tpulint.absint.domain.values import Bound, External, Imported, Partial, Val
 from tpulint.absint.interpreter import calls
 from tpulint.absint.interpreter.frame import Frame, Options
 from tpulint.syntax import ir
-from tpulint.syntax.nodes import CallNode, Define, Expression, Name, last_name
+from tpulint.syntax.nodes import CallNode, Define, Name, last_name
 
-HINTS = frozenset(
-    [
-        "contextmanager",
-        "property",
-        "cached_property",
-        "staticmethod",
-        "classmethod",
-        "setter",
-        "wraps",
-    ]
-)
+HINTS = frozenset(["contextmanager", "property", "staticmethod", "classmethod", "setter", "wraps"])
 
 
 def define_function(frame: Frame, code: ir.FunctionCode) -> Value:
@@ -49,16 +39,12 @@ def define_function(frame: Frame, code: ir.FunctionCode) -> Value:
 
 def named_defaults(frame: Frame, code: ir.FunctionCode) -> dict[str, Value]:
     """Return the defaults that are names bound around the function: these may mean others later."""
-    defaults = {
-        name: frame.env.names.get(default.id)
-        for name, default in code.parameters.named
-        if isinstance(default, Name)
-    }
-    return {
-        name: value
-        for name, value in defaults.items()
-        if value is not None and not isinstance(value, Imported)
-    }
+    defaults = {}
+    for name, default in code.parameters.named:
+        value = frame.env.names.get(default.id) if isinstance(default, Name) else None
+        if value is not None and not isinstance(value, Imported):
+            defaults[name] = value
+    return defaults
 
 
 def _with_decorators(frame: Frame, function: Value, code: ir.FunctionCode) -> Value:
@@ -71,18 +57,13 @@ def _with_decorators(frame: Frame, function: Value, code: ir.FunctionCode) -> Va
             unchanged += decorated is function
             function = decorated
         elif not isinstance(decorator, ContextManagerValue):
-            function = _with_unseen_decorator(frame, function, node)
+            # One that is not seen may trace the function unless its name tells.
+            name = last_name(node.callee if isinstance(node, CallNode) else node)
+            if isinstance(function, Function) and frame.library.may_trace(name):
+                function = replace(function, hints=function.hints | {DECORATED})
     if 0 < unchanged == len(code.decorators) and isinstance(function, Function):
         function.hints |= {AS_WRITTEN}
     return function
-
-
-def _with_unseen_decorator(frame: Frame, function: Value, node: Expression) -> Value:
-    """Apply a decorator that is not seen: it may trace the function unless its name tells."""
-    name = last_name(node.callee if isinstance(node, CallNode) else node)
-    if not isinstance(function, Function) or not frame.library.may_trace(name):
-        return function
-    return replace(function, hints=function.hints | {DECORATED})
 
 
 def _decorated(frame: Frame, function: Value, decorator: Value, site: Site) -> Value | None:
@@ -95,12 +76,11 @@ def _decorated(frame: Frame, function: Value, decorator: Value, site: Site) -> V
     ):
         return None
     if isinstance(decorator, External):
-        last = decorator.last
         decorated = frame.library.decorate(frame, function, decorator, decorator_options)
         if decorated is not None:
             return decorated
-        if last in HINTS and isinstance(function, Function):
-            hint = "property" if last == "cached_property" else last
+        hint = "property" if decorator.last == "cached_property" else decorator.last
+        if hint in HINTS and isinstance(function, Function):
             return replace(function, hints=function.hints | {hint})
     if isinstance(decorator, (Function, Bound, Partial)):
         wrapped = calls.call(frame, decorator, calls.by_position(site, function), site)
@@ -119,38 +99,24 @@ def unconverted(function: Value) -> Value:
 def define_class(frame: Frame, code: ir.ClassCode) -> Class:
     """Define a class: its body is read once, in names of its own."""
     bases = tuple(
-        base
-        for node in code.bases
-        for base in [frame.value(node)]
-        if isinstance(base, (Class, External))
+        base for base in map(frame.value, code.bases) if isinstance(base, (Class, External))
     )
     cls = Class(code, frame.module, frame.env, bases, {})
     inner = frame.inner(frame.module, Env({}, frame.env), frame.context)
     for statement in code.body:
         if isinstance(statement, Define):
             function = frame.module.facts.functions[statement.function]
-            inner.env.names[function.name] = define_method(inner, function, cls)
+            # It closes over what is around its class, not over the class's names.
+            defaults = named_defaults(inner, function)
+            method = Function(function, inner.module, frame.env, cls, defaults=defaults)
+            inner.env.names[function.name] = _with_decorators(inner, method, function)
         else:
             inner.block([statement])
     cls.names = inner.env.names
-    _register(frame, cls)
-    return cls
-
-
-def _register(frame: Frame, cls: Class) -> None:
-    """Call the decorators of a class that are functions of the project: they may keep the class.
-
-    What they return is taken for the class itself.
-    """
-    site = Site(frame.module, cls.code.place)
-    for node in reversed(cls.code.decorators):
-        decorator = frame.value(node)
+    # Decorators that are functions of the project may keep the class, for which is taken what they
+    # return.
+    site = Site(frame.module, code.place)
+    for decorator in map(frame.value, reversed(code.decorators)):
         if function_of(decorator) is not None:
             calls.call(frame, decorator, calls.by_position(site, cls), site)
-
-
-def define_method(inner: Frame, code: ir.FunctionCode, owner: Class) -> Value:
-    """Define a method, which closes over what is around its class, not over the class's names."""
-    defaults = named_defaults(inner, code)
-    function = Function(code, inner.module, inner.env.outer, owner, defaults=defaults)
-    return _with_decorators(inner, function, code)
+    return cls
