@@ -71,12 +71,13 @@ def if_(frame: Frame, node: nodes.If) -> bool:
     with _branch(frame, key, test, False) as else_side:
         else_ended = frame.block(node.orelse)
     if ended:  # the rest of the block is the else side's, under its condition
-        frame.resume(_unless_it_fails(frame, else_side.end, key, False) if fails else else_side.end)
+        end = else_side.end
+        frame.context = _unless_it_fails(frame, end, key, False) if fails else end
         return else_ended
     if else_ended:
         frame.env.names = then_names
-        fails = frame.exit_count == before
-        frame.resume(_unless_it_fails(frame, then_side.end, key, True) if fails else then_side.end)
+        fails, end = frame.exit_count == before, then_side.end
+        frame.context = _unless_it_fails(frame, end, key, True) if fails else end
         return False
     frame.env.names = _joined(then_names, frame.env.names)
     return False

@@ -259,7 +259,8 @@ def _bool(frame: Frame, node: nodes.BoolOperation) -> Value:
             if answer is None:
                 results.append(item)
                 site = frame.site(first_place(operand))
-                frame.assume(condition_key(frame.library, item, operand, site), goes_on)
+                key = condition_key(frame.library, item, operand, site)
+                frame.context = frame.context.when(key, goes_on)
             elif operand is node.items[-1]:
                 results.append(item)
     return join(results)

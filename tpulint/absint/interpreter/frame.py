@@ -12,7 +12,7 @@ from tpulint.absint.domain.context import ConditionKey, Scope, ScopeStack
 from tpulint.absint.domain.events import Argument, Arguments, Computation, Context
 from tpulint.absint.domain.objects import Class, Env, ExternalObject, Function, Instance
 from tpulint.absint.domain.site import Module, Site
-from tpulint.absint.domain.values import UNKNOWN, Bound, External, Imported, Value, join
+from tpulint.absint.domain.values import UNKNOWN, Bound, External, Value, join
 from tpulint.absint.interpreter.module_linking import Importer
 from tpulint.absint.interpreter.session import Session
 from tpulint.absint.resolver.project import Project
@@ -274,14 +274,7 @@ class Libraries(Library):
 
 
 # What the libraries of a program know together.
-LIBRARY_NAMES = (
-    "packages",
-    "entry_names",
-    "context_queries",
-    "passing_calls",
-    "outer_errors",
-    "feed_calls",
-)
+LIBRARY_NAMES = [name for name, kind in Library.__annotations__.items() if "frozenset" in kind]
 # The questions of which one library knows the answer: the others have one of their own above.
 HOOKS = [
     name
@@ -299,7 +292,7 @@ class Frame(ABC):
     """Names, context and results of one call.
 
     The context moves as scopes are entered (`with frame.within(scope):`) and as the paths
-    of branches join; it is changed nowhere but here and in `entered`.
+    of branches join.
     """
 
     def __init__(
@@ -373,14 +366,6 @@ class Frame(ABC):
         """Close at the end of the block what was opened in it; conditions stay."""
         return Scoped(self)
 
-    def assume(self, key: ConditionKey, branch: object) -> None:
-        """Reach what follows only under a condition."""
-        self.context = self.context.when(key, branch)
-
-    def resume(self, context: Context) -> None:
-        """Go on in `context`, where a branch ended: what follows is reached by it alone."""
-        self.context = context
-
     @property
     def exit_count(self) -> int:
         """The number of ways that lead on from what was read, without an error."""
@@ -392,16 +377,14 @@ class Frame(ABC):
         """Return whether there is budget to read `function`, which is called at `site`."""
         # What a computation runs, the host may have called before: to put a model together.
         built = self.context.computation is not None
-        part = built or self.context.scopes.fed_at or self._feed_made_by(function)
+        part: object = built or self.context.scopes.fed_at
+        if not part and not self.library.feed_calls.isdisjoint(function.code.inside.mentioned):
+            # It makes data: scripts look at some before they feed it.
+            part = Site(function.module, function.code.place)
         may = self.session.can_enter(function, args, site, part)
         if not may:
             self.count_possible_operation()
         return may
-
-    def _feed_made_by(self, function: Function) -> Site | None:
-        """Return where a function is that makes data: scripts look at some before they feed it."""
-        makes_data = not self.library.feed_calls.isdisjoint(function.code.inside.mentioned)
-        return Site(function.module, function.code.place) if makes_data else None
 
     def count_possible_operation(self) -> None:
         """Count something that builds an operation, or may build one unseen."""
@@ -435,15 +418,11 @@ class Frame(ABC):
         while env is not None:
             value = env.names.get(name)
             if value is not None:
-                is_import = isinstance(value, Imported)
-                return self.session.looked_up(value, self) if is_import else value
+                return self.session.looked_up(value, self)
             env = env.outer
         starred = self.session.module_name(self.module, name)
         if starred is not None:
             return self.session.looked_up(starred, self)
-        return self.builtin(name)
-
-    def builtin(self, name: str) -> Value:
         return BUILTINS.get(name, UNKNOWN)
 
     def store(self, name: str, value: Value) -> None:

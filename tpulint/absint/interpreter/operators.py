@@ -45,15 +45,17 @@ MAX_TEXT_LENGTH = 4096  # characters of a string that is put together
 MAX_BASE, MAX_EXPONENT = 1024, 64  # of a power of whole numbers
 # Operators whose operands have one dtype, which is that of the result, or is compared.
 ARITHMETIC = frozenset(["Add", "Subtract", "Multiply", "Divide", "FloorDivide", "Power", "Modulo"])
-COMPARISONS = frozenset(["Equal", "NotEqual", "LessThan", "LessThanEqual"])
-COMPARISONS |= {"GreaterThan", "GreaterThanEqual"}
 WEIGH = "weigh"  # the operator of a product with a number that is written there
+# A factor that is a power of two may be the share of one replica, which scales a loss down.
+SHARES = frozenset(2.0**-power for power in range(2, 16))
 ORDERS = {
     "LessThan": operator.lt,
     "LessThanEqual": operator.le,
     "GreaterThan": operator.gt,
     "GreaterThanEqual": operator.ge,
 }
+EQUALITY = ("Equal", "NotEqual")
+COMPARISONS = frozenset([*EQUALITY, *ORDERS])
 NEGATIVE = frozenset(["NotEqual", "IsNot", "NotIn"])
 ENVIRONMENT = "os.environ"  # each of its variables is set for a whole run
 KEEPS_DTYPE = ARITHMETIC | {"Minus", "Plus"}
@@ -80,23 +82,21 @@ def operation(
     transfer.touch(frame, listed, site, name, operands=sites)
     transfer.note_operands(frame, listed, sites or (site,) * len(listed), name)
     result = transfer.result(frame, listed, site)
-    result.uniform = uniform(listed) or _is_how_often(name, listed)
+    # `step % n`: every how many steps something happens is a setting.
+    result.uniform = uniform(listed) or (
+        name == "Modulo"
+        and uniform(listed[:1])
+        and not any(isinstance(option, (Tensor, Variable)) for option in options(listed[1]))
+    )
     result.shape = () if name != "getitem" and of_scalars(listed) else None
     result.single = _is_single(name, listed)
     result.dtype = _dtype(frame, name, listed, site)
     if result.operation is not None:
-        result.operation.operator = WEIGH if _is_weighed(name, operands) else name
+        # Terms of losses are multiplied by numbers that are written there.
+        numbers = [node.value for node in operands if isinstance(node, Constant)]
+        is_weighed = name == "Multiply" and numbers and SHARES.isdisjoint(numbers)
+        result.operation.operator = WEIGH if is_weighed else name
     return result
-
-
-# A factor that is a power of two may be the share of one replica, which scales a loss down.
-SHARES = frozenset(2.0**-power for power in range(2, 16))
-
-
-def _is_weighed(name: str, operands: tuple[Expression, ...]) -> bool:
-    """Return whether this multiplies by a number that is written there, as terms of losses are."""
-    numbers = [node.value for node in operands if isinstance(node, Constant)]
-    return name == "Multiply" and bool(numbers) and SHARES.isdisjoint(numbers)
 
 
 def _is_arithmetic(name: str, operands: list[Value]) -> bool:
@@ -109,16 +109,14 @@ def _is_arithmetic(name: str, operands: list[Value]) -> bool:
 def _is_single(name: str, operands: list[Value]) -> bool:
     """Return whether an operator gives one tensor: parts of tuples that are not seen are joined."""
     if name == "Multiply" and any(map(_may_be_list, operands)):
-        return not any(map(_may_be_integer, operands))
+        others = [
+            value for value in operands if not isinstance(value, (Tensor, Variable, Sequence))
+        ]
+        return all(isinstance(value, Const) and isinstance(value.value, float) for value in others)
     if name != "Add":
         return name != "getitem"
     are_parts = all(isinstance(part, Tensor) and _is_item(part) for part in operands)
     return not are_parts and not any(isinstance(part, Sequence) for part in operands)
-
-
-def _may_be_integer(value: Value) -> bool:
-    is_other = isinstance(value, (Tensor, Variable, Sequence))
-    return not is_other and not (isinstance(value, Const) and isinstance(value.value, float))
 
 
 def _may_be_list(value: Value) -> bool:
@@ -159,13 +157,6 @@ def _is_of_text(frame: Frame, name: str, operands: list[Value]) -> bool:
     return frame.context.on_device and any(start_of(operand) is not None for operand in operands)
 
 
-def _is_how_often(name: str, operands: list[Value]) -> bool:
-    """Return whether it is `step % n`: every how many steps something happens is a setting."""
-    if name != "Modulo" or not uniform(operands[:1]):
-        return False
-    return not any(isinstance(option, (Tensor, Variable)) for option in options(operands[1]))
-
-
 def _sites(frame: Frame, operands: tuple[Expression, ...], site: Site) -> tuple[Site, ...]:
     """Return the sites of the operands, for findings about one of them; without one, `site`."""
     places = [first_place(node) for node in operands]
@@ -175,52 +166,47 @@ def _sites(frame: Frame, operands: tuple[Expression, ...], site: Site) -> tuple[
 def compare(
     frame: Frame, op: str, left: Value, right: Value, site: Site, operands: tuple[Expression, ...]
 ) -> Value:
-    comparisons = [
-        option
-        for side in (left, right)
-        for option in options(side)
-        if isinstance(option, ContextQuery)
-    ]
-    if comparisons:
-        return comparisons[0]
+    for option in (*options(left), *options(right)):
+        if isinstance(option, ContextQuery):
+            return option
     answer = _of_setting(frame, op, left, right)
     if answer is not None:
         return answer
     if op in ("Is", "IsNot"):
-        verdict = _identical(left, right)
-        return UNKNOWN if verdict is None else Const(verdict is (op == "Is"))
-    if isinstance(left, Const) and isinstance(right, Const) and op in ("Equal", "NotEqual"):
-        return Const((left.value == right.value) is (op == "Equal"))
-    if op in ORDERS and _is_number(left) and _is_number(right) and _has_bool(left, right):
+        return _verdict(_identical(left, right), op == "Is")
+    # Other numbers may count the rounds of a loop, which is read once.
+    has_bool = any(
+        isinstance(side, Const) and isinstance(side.value, bool) for side in (left, right)
+    )
+    if op in ORDERS and has_bool and _is_number(left) and _is_number(right):
         return Const(ORDERS[op](left.value, right.value))
-    if isinstance(left, Choice) and isinstance(right, Const) and op in ("Equal", "NotEqual"):
-        verdicts = {
-            option.value == right.value if isinstance(option, Const) else None
-            for option in left.options
-        }
-        if len(verdicts) == 1 and None not in verdicts:
-            return Const(verdicts.pop() is (op == "Equal"))
-    if _are_members(frame, left, right) and op in ("Equal", "NotEqual"):
-        return Const((left == right) is (op == "Equal"))
-    if isinstance(left, Opaque) and isinstance(right, (Const, External)):
-        if isinstance(right, External):
-            same = left.equal_to(right.last, frame.library.members(right))
-        else:
-            same = left.equal_to(repr(right.value))
-        if op in ("Equal", "NotEqual"):
+    if op in EQUALITY:
+        if isinstance(right, Const):
+            equal = {
+                option.value == right.value if isinstance(option, Const) else None
+                for option in options(left)
+            }
+            if len(equal) == 1 and None not in equal:
+                return _verdict(equal.pop(), op == "Equal")
+        if _are_members(frame, left, right):
+            return _verdict(left == right, op == "Equal")
+        if isinstance(left, Opaque) and isinstance(right, (Const, External)):
+            if isinstance(right, External):
+                same = left.equal_to(right.last, frame.library.members(right))
+            else:
+                same = left.equal_to(repr(right.value))
             return same if op == "Equal" else same.negated()
-    if op in ("Equal", "NotEqual") and NONE in (left, right):
         other = left if right == NONE else right
-        if any(isinstance(option, Tensor) for option in options(other)):
-            verdict = _identical(other, NONE)  # no tensor is compared with None
-            return UNKNOWN if verdict is None else Const(verdict is (op == "Equal"))
+        if NONE in (left, right) and any(isinstance(part, Tensor) for part in options(other)):
+            return _verdict(_identical(other, NONE), op == "Equal")  # no tensor is compared with it
     if op in ("In", "NotIn"):
         answer = _is_member(frame, left, right, op == "In")
-        if answer is not None:
-            return answer
-        inside = _held(frame, left, right)
-        return UNKNOWN if inside is None else Const(inside is (op == "In"))
+        return _verdict(_held(frame, left, right), op == "In") if answer is None else answer
     return operation(frame, [left, right], site, op, operands)
+
+
+def _verdict(answer: bool | None, wanted: bool) -> Value:
+    return UNKNOWN if answer is None else Const(answer is wanted)
 
 
 def _of_setting(frame: Frame, op: str, left: Value, right: Value) -> Opaque | None:
@@ -247,11 +233,6 @@ def _setting(frame: Frame, value: Value) -> Opaque | None:
 
 def _is_number(value: Value) -> TypeGuard[Const]:
     return isinstance(value, Const) and isinstance(value.value, (bool, int, float))
-
-
-# Other numbers may count the rounds of a loop, which is read once.
-def _has_bool(*numbers: Const) -> bool:
-    return any(isinstance(number.value, bool) for number in numbers)
 
 
 def _are_members(frame: Frame, *values: Value) -> bool:
@@ -302,15 +283,10 @@ def _identical(left: Value, right: Value) -> bool | None:
     """Return the answer to `is` where one side is None; other uses of `is` are not modelled."""
     if right != NONE:
         return None
-    verdicts: set[bool | None] = set()
-    for option in options(left):
-        if isinstance(option, Const):
-            verdicts.add(option.value is None)
-        elif isinstance(option, (Tensor, Variable, Function, Class, Instance, Sequence, Mapping)):
-            verdicts.add(False)
-        else:
-            verdicts.add(None)
-    return verdicts.pop() if len(verdicts) == 1 else None
+    are_none = {option == NONE for option in options(left)}
+    seen = (Const, Tensor, Variable, Function, Class, Instance, Sequence, Mapping)
+    is_seen = all(isinstance(option, seen) for option in options(left))
+    return are_none.pop() if is_seen and len(are_none) == 1 else None
 
 
 def binary(
@@ -475,12 +451,11 @@ def subscript(frame: Frame, base: Value, index: Value, site: Site) -> Value:
     fields = dataclass_fields.items(base)
     if fields is not None:
         base = Sequence("tuple", fields)
-    if isinstance(base, Sequence) and isinstance(index, Const) and isinstance(index.value, int):
-        if -len(base.items) <= index.value < len(base.items) and not base.open:
-            return base.items[index.value]
-        return join(base.items) if base.items and base.open else UNKNOWN
     if isinstance(base, Sequence):
-        return join(base.items) if base.items else UNKNOWN
+        if isinstance(index, Const) and isinstance(index.value, int) and not base.open:
+            is_inside = -len(base.items) <= index.value < len(base.items)
+            return base.items[index.value] if is_inside else UNKNOWN
+        return join(base.items)
     if isinstance(base, Mapping):
         fill(frame, base, index)
         return item_of(base, index, frame.library.is_in_program(frame.context))
@@ -498,10 +473,9 @@ def subscript(frame: Frame, base: Value, index: Value, site: Site) -> Value:
         return operation(frame, [base, index], site, "getitem")
     if isinstance(base, Opaque):
         frame.count_possible_operation()
-        key = f"[{index.value!r}]" if isinstance(index, Const) else "[?]"
-        if key == "[?]":
+        if not isinstance(index, Const):
             return UNKNOWN
-        return base.child(key, base.path + key)
+        return base.child(f"[{index.value!r}]", f"{base.path}[{index.value!r}]")
     if isinstance(base, ExternalObject) and base.callee is not None and isinstance(index, Const):
         return base.item(index)
     if isinstance(base, Bound):
@@ -539,7 +513,7 @@ def next_of(frame: Frame, value: Value, site: Site) -> Value:
             for option in value.options
         )
     if isinstance(value, Sequence):
-        return join(value.items) if value.items else UNKNOWN
+        return join(value.items)
     if isinstance(value, Mapping):
         keys = [Const(key) for key in value.items if not isinstance(key, tuple)]
         return join(keys) if keys and not value.open else UNKNOWN
@@ -548,7 +522,7 @@ def next_of(frame: Frame, value: Value, site: Site) -> Value:
         transfer.note_operands(frame, [value], (site,), transfer.ITERATION)
         return replace(value, shape=None)
     if isinstance(value, ExternalObject):
-        return frame.library.element(value) if value.element is None else value.element
+        return value.element or frame.library.element(value)
     return _element_of_object(frame, value, site) if isinstance(value, Instance) else UNKNOWN
 
 
@@ -575,7 +549,7 @@ def unpack(frame: Frame, value: Value, count: int, site: Site) -> list[Value]:
     if isinstance(value, Sequence):
         if not value.open and len(value.items) == count:
             return list(value.items)
-        return [join(value.items) if value.items and value.open else UNKNOWN] * count
+        return [join(value.items) if value.open else UNKNOWN] * count
     if isinstance(value, Tensor):
         frame.count_possible_operation()
         transfer.note_operands(frame, [value], (site,), transfer.ITERATION)
