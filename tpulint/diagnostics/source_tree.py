@@ -22,8 +22,7 @@ from libcst.metadata import CodePosition, CodeRange, MetadataWrapper, PositionPr
 
 from tpulint.finding import Edit, Location, Span
 from tpulint.source import LINE_END
-from tpulint.syntax.lazy_module import lines_of
-from tpulint.syntax.parse import SyntaxProblem, nests_deeply, parse
+from tpulint.syntax.parse import SyntaxProblem, lines_of, nests_deeply, parse
 
 Edits = tuple[Edit, ...]
 Node = TypeVar("Node", bound=cst.CSTNode)

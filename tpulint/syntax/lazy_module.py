@@ -9,8 +9,6 @@ and changes nothing in it. `Store` has the summaries of a program.
 from __future__ import annotations
 
 import ast
-import io
-from array import array
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 
@@ -21,16 +19,10 @@ from tpulint.syntax import ir
 from tpulint.syntax.definitions import LexicalScope
 from tpulint.syntax.ir import Rows
 from tpulint.syntax.lowering import Lowering
-from tpulint.syntax.parse import SyntaxProblem, parse
+from tpulint.syntax.parse import BLOCKS, SyntaxProblem, lines_of, parse
 
 MIN_LAZY_ROWS = 3  # rows: a shorter body is read at once
-BLOCKS = ("body", "handlers", "orelse", "finalbody", "cases")  # those of a statement, in order
 HEADER = "def _():\n"  # before a body that is parsed by itself
-
-
-def lines_of(text: str) -> list[str]:
-    """Return the rows of `text` with their ends, as Python counts rows."""
-    return list(io.StringIO(text, newline=""))
 
 
 def outermost(body: list[ast.stmt]) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
@@ -58,11 +50,6 @@ def body_of(node: ast.FunctionDef | ast.AsyncFunctionDef, lines: list[str]) -> R
     return first, last, column
 
 
-def characters(line: str, offset: int) -> int:
-    """Return the characters in `offset` bytes of UTF-8, which is what CPython counts."""
-    return len(line.encode("utf-8")[:offset].decode("utf-8", "ignore"))
-
-
 Range = tuple[Location, Location]
 NO_BODIES: Mapping[int, list[ast.stmt]] = MappingProxyType({})
 
@@ -75,8 +62,8 @@ def summarize(text: str) -> ir.ModuleSummary:
     """
     tree = parse(text)
     lines = lines_of(text)
-    rows = {function: body_of(function, lines) for function in outermost(tree.body)}
-    large = {function: cut for function, cut in rows.items() if cut is not None}
+    functions = outermost(tree.body)
+    large = {function: rows for function in functions if (rows := body_of(function, lines))}
     walk = Lowering(large)
     body = walk.block(tree.body)
     mentions = sorted(walk.scopes[0].mentions)
@@ -153,22 +140,20 @@ class Pieces:
         if place < 0:
             return (Location(1, 1), Location(1, 1))
         piece, index = divmod(place, ir.PIECE)
-        positions, first = self._positions(piece)
+        positions, first = self._facts.positions, 0  # and the row that they count from
+        if piece:
+            function = self._facts.functions[piece - 1]
+            assert function.inside.positions is not None
+            assert function.rows is not None
+            positions, first = function.inside.positions, function.rows[0]
         row, column, end_row, end_column = positions[index : index + 4]
         return (self._location(row + first, column), self._location(end_row + first, end_column))
 
-    def _positions(self, piece: int) -> tuple[array[int], int]:
-        """Return the positions of a piece, and the row that they count from."""
-        if piece == 0:
-            return self._facts.positions, 0
-        function = self._facts.functions[piece - 1]
-        assert function.inside.positions is not None
-        assert function.rows is not None
-        return function.inside.positions, function.rows[0]
-
     def _location(self, row: int, offset: int) -> Location:
-        column = offset if self._is_ascii else characters(self._lines[row - 1], offset)
-        return Location(row, column + 1)
+        if not self._is_ascii:  # CPython counts bytes of UTF-8
+            row_bytes = self._lines[row - 1].encode()[:offset]
+            offset = len(row_bytes.decode("utf-8", "ignore"))
+        return Location(row, offset + 1)
 
 
 class Store:

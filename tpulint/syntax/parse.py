@@ -10,6 +10,7 @@ import warnings
 from dataclasses import dataclass
 
 NESTED_TOO_DEEPLY = "nested too deeply for Python's own parser"
+BLOCKS = ("body", "handlers", "orelse", "finalbody", "cases")  # those of a statement, in order
 MAX_LIBCST_DEPTH = 100  # nodes inside one another
 MAX_LIBCST_PATTERN_BRACKETS = 6  # brackets of one `case`
 
@@ -52,6 +53,11 @@ def try_parse(text: str) -> ast.Module | None:
         return None
 
 
+def lines_of(text: str) -> list[str]:
+    """Return the rows of `text` with their ends, as Python counts rows."""
+    return list(io.StringIO(text, newline=""))
+
+
 def nodes(tree: ast.AST) -> list[ast.AST]:
     """Return the nodes of a tree, those around first, without contexts and operators."""
     tree_nodes = [tree]
@@ -71,7 +77,7 @@ def blocks(tree: ast.AST) -> list[ast.AST]:
     """Return the statements in a tree with handlers and cases, those around first."""
     tree_nodes = [tree]
     for node in tree_nodes:  # it grows meanwhile
-        for field in ("body", "handlers", "orelse", "finalbody", "cases"):
+        for field in BLOCKS:
             tree_nodes += getattr(node, field, ())
     return tree_nodes
 
@@ -91,7 +97,7 @@ def nests_deeply(tree: ast.Module, text: str) -> bool:
 
 def _patterns_nest_deeply(tree: ast.Module, text: str) -> bool:
     """Return whether a pattern has many brackets; CPython's tree does not show all of them."""
-    rows = list(io.StringIO(text, newline=""))
+    rows = lines_of(text)
     for node in blocks(tree):
         if isinstance(node, ast.Match):
             above = node.subject.end_lineno

@@ -146,7 +146,7 @@ def _import_from(frame: Frame, node: nodes.ImportFrom) -> bool:
     session, module = frame.session, frame.module
     source = session.imported(module, node.module, node.level)
     if node.names is None:
-        session.import_all(module, source)
+        session.star_imports.setdefault(module, []).append(source)
         return False
     for name in node.names:
         imported = session.import_name(module, source, node.module, node.level, name.name)

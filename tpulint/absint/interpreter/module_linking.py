@@ -57,7 +57,7 @@ class ModuleLinker(ABC):
         self._registrars: dict[str, list[str]] = {}  # by path, what fills the dicts of the module
         self._asked: dict[str, int] = {}  # by path, how many modules were read when it was asked
         self._envs: dict[Module, Env] = {}
-        self._star_imports: dict[Module, list[Value]] = {}
+        self.star_imports: dict[Module, list[Value]] = {}
 
     @abstractmethod
     def read_body(self, module: Module, env: Env) -> None:
@@ -114,15 +114,12 @@ class ModuleLinker(ABC):
         To import a module runs the packages around it, too, and a star what `__all__` names.
         """
         files, imports = self.project.files, self.project.imports
-        run = imports.reached(*read)
-        waiting = sorted(run)
-        while waiting:
-            path = waiting.pop()
-            beside = [file for file in _run_beside(files, path) if file not in run]
-            if beside:
-                also = imports.reached(*beside) - run
-                run |= also
-                waiting += sorted(also)
+        run: set[str] = set()
+        new = imports.reached(*read)
+        while new:
+            run |= new
+            beside = {file for path in new for file in _run_beside(files, path)}
+            new = imports.reached(*beside) - run
         return sorted(path for path in run - read if files.is_written(path))
 
     def is_read(self, path: str) -> bool:
@@ -130,14 +127,10 @@ class ModuleLinker(ABC):
         module = self.project.known(path)
         return module is not None and module in self._envs
 
-    def import_all(self, module: Module, source: Value) -> None:
-        """Read `from source import *` in `module`."""
-        self._star_imports.setdefault(module, []).append(source)
-
     def module_name(self, module: Module, name: str) -> Value | None:
         """Return a global of `module`, its star imports included; None where there is none."""
         value = self.module_env(module).names.get(name)
-        if value is not None or module not in self._star_imports:
+        if value is not None or module not in self.star_imports:
             return value
         external = None
         for starred in self._with_star_imports(module):
@@ -149,13 +142,11 @@ class ModuleLinker(ABC):
 
     def module_names(self, module: Module) -> dict[str, Value]:
         """Return the globals of `module`, those of the star imports that were read included."""
-        envs = [self._envs.get(source) for source in self._with_star_imports(module)]
-        return {
-            name: value
-            for env in reversed(envs)
-            if env is not None
-            for name, value in env.names.items()
-        }
+        names: dict[str, Value] = {}
+        for source in self._with_star_imports(module):
+            if source in self._envs:
+                names = {**self._envs[source].names, **names}
+        return names
 
     def _with_star_imports(self, module: Module) -> Iterator[Module]:
         """Yield the module, and what it imports with a star, each once."""
@@ -164,7 +155,7 @@ class ModuleLinker(ABC):
         while stack:
             current = stack.pop()
             yield current
-            for source in reversed(self._star_imports.get(current, ())):
+            for source in reversed(self.star_imports.get(current, ())):
                 if isinstance(source, ModuleValue) and not self.is_generated(source.path):
                     starred = self.project.module(source.path)
                     if starred is not None and starred not in seen:
@@ -178,7 +169,7 @@ class ModuleLinker(ABC):
         """
         paths = [
             source.path
-            for source in self._star_imports.get(module, ())
+            for source in self.star_imports.get(module, ())
             if isinstance(source, External) and not name.startswith("_")
         ]
         holders = [path for path in paths if self.holds(path, name)]
@@ -221,20 +212,14 @@ class ModuleLinker(ABC):
             module = self.project.module(base.path)
             global_value = self.module_name(module, name) if module is not None else None
             again = Imported(base.path, base.dotted, name)
-            if (
-                global_value is not None
-                and not isinstance(global_value, External)
-                and global_value != again
+            if not (
+                global_value is None or isinstance(global_value, External) or global_value == again
             ):
                 return self.looked_up(global_value, asking, hops + 1)
         inner = self.project.files.child(base.path, name)
         if inner is not None:
             return ModuleValue(inner, f"{base.dotted}.{name}")
-        return (
-            global_value
-            if global_value is not None
-            else DeferredName(f"{base.dotted}.{name}", base, name)
-        )
+        return global_value or DeferredName(f"{base.dotted}.{name}", base, name)
 
     def globals_of(self, base: ModuleValue, asking: Importer) -> dict[str, Value]:
         """Return the names of a module, to set one; those of a copy where it is not read."""

@@ -66,13 +66,8 @@ def makes_function(function: Function) -> bool:
 
 def code_of_call(function: Function, args: Arguments) -> Identity:
     """Return the code that takes part in a call: that of a recursion is the same each time."""
-    codes = [id(function.code)]
-    for argument in args:
-        if type(argument.value) in PASSED:
-            passed = function_of(argument.value)
-            if passed is not None:
-                codes.append(id(passed.code))
-    return tuple(codes)
+    passed = filter(None, [function_of(argument.value) for argument in args])
+    return (id(function.code), *(id(callee.code) for callee in passed))
 
 
 def _collect(value: Value, parts: list[object], levels: int = MAX_CLOSURE_LEVELS) -> None:
@@ -112,9 +107,7 @@ MAX_CALL_DEPTH = 40  # calls inside one another
 MIN_VISITS = 3  # readings of one function in one run, at least
 GETTER_IDENTIFIERS = 2  # of `return self._model`: reading it costs less than to remember it
 SMALL_FUNCTION_IDENTIFIERS = 60  # identifiers: a function with few of them is read more often
-MAX_ALIKE_VISITS = (
-    64  # readings of one function in one run after which it is read once a distinct call
-)
+MAX_ALIKE_VISITS = 64  # readings of one function in one run; then once for each distinct call
 MAX_BUILDER_VISITS = 16  # readings of what makes a function or a feed's data, with one group
 MAX_CALLS = 20_000  # readings of all functions in one run
 MAX_MADE = 8  # objects of one class that are kept
@@ -348,10 +341,8 @@ class Session(ModuleLinker):
 
     def known(self, value: Value) -> None:
         """Remember that what calls this function was seen: it is no root."""
-        for option in options(value):
-            function = function_of(option)
-            if function is not None:
-                self.called.add(id(function.code))
+        functions = filter(None, map(function_of, options(value)))
+        self.called.update(id(function.code) for function in functions)
 
     def variable(
         self,
@@ -385,11 +376,7 @@ class Session(ModuleLinker):
 
     def generic_instance(self, cls: Class) -> Instance:
         """Return the object that represents any instance of `cls`, where methods are roots."""
-        instance = self._generic.get(id(cls))
-        if instance is None:
-            instance = Instance(cls, None, None)
-            self._generic[id(cls)] = instance
-        return instance
+        return self._generic.setdefault(id(cls), Instance(cls, None, None))
 
     def note_made(self, instance: Instance) -> None:
         """Keep the first objects of a class that are made in different places."""
