@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from tpulint.absint.domain.context import DEPENDENCIES, STACK, UNSEEN, WITH, Scope
-from tpulint.absint.domain.events import Computation, ContextChange, Dependencies
+from tpulint.absint.domain.events import ContextChange, Dependencies
 from tpulint.absint.domain.objects import (
     ContextManagerValue,
     Env,
@@ -102,9 +102,9 @@ def leave(
 ) -> None:
     """Leave a `with` item whose block built so many operations; a stack closes what it holds."""
     if isinstance(manager, ContextManagerValue) and manager.effect == STACK:
-        change(frame, manager, "exit", site)
+        note(frame, manager.effect, "exit", site, manager)
     elif isinstance(manager, ContextManagerValue) and manager.effect == DEPENDENCIES:
-        computation = recorded(frame)
+        computation = frame.recorded
         if computation is not None:
             dependencies = Dependencies(manager.payload, site, frame.context, built, returned)
             computation.dependencies.append(dependencies)
@@ -120,15 +120,15 @@ def by_hand(
 ) -> Value:
     """Call a method of a context manager by hand: `__enter__`, `Enter`, `close`, ..."""
     if name in ("__enter__", "Enter"):
-        change(frame, manager, "enter", site)
+        note(frame, manager.effect, "enter", site, manager)
         _open_for_rest(frame, manager, site)
         return manager.payload
     if name in ("__exit__", "Exit", "close"):
-        change(frame, manager, "exit", site)
+        note(frame, manager.effect, "exit", site, manager)
         _close(frame, manager)
         return UNKNOWN
     if name == "pop_all":  # what was entered on it, a new stack holds
-        taken, computation = ContextManagerValue(STACK, site), recorded(frame)
+        taken, computation = ContextManagerValue(STACK, site), frame.recorded
         for entered in computation.context_changes if computation is not None else ():
             if entered.holder is manager:
                 entered.holder = taken
@@ -162,18 +162,9 @@ def _close(frame: Frame, manager: ContextManagerValue) -> None:
         frame.close(manager.payload)
 
 
-def recorded(frame: Frame) -> Computation | None:
-    """Return the computation that is being built and recorded here."""
-    return None if frame.context.is_unrecorded else frame.context.computation
-
-
-def change(frame: Frame, manager: ContextManagerValue, direction: str, site: Site) -> None:
-    note(frame, manager.effect, direction, site, manager)
-
-
 def note(frame: Frame, effect: str, direction: str, site: Site, holder: object) -> None:
     """Record that a context was entered or left by hand."""
-    computation = recorded(frame)
+    computation = frame.recorded
     if computation is not None:
         context_change = ContextChange(effect, direction, site, frame.context, holder)
         computation.context_changes.append(context_change)

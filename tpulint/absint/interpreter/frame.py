@@ -340,6 +340,11 @@ class Frame(ABC):
 
     # Context
 
+    @property
+    def recorded(self) -> Computation | None:
+        """The computation that is being built and recorded here."""
+        return None if self.context.is_unrecorded else self.context.computation
+
     def at(self, context: Context) -> Entered:
         return Entered(self, context)
 

@@ -11,12 +11,11 @@ from tpulint.absint.domain.objects import Env, Function, Mapping, Sequence
 from tpulint.absint.domain.program import ProgramEvents
 from tpulint.absint.domain.site import Module, Site
 from tpulint.absint.domain.structures import drop, put
-from tpulint.absint.domain.values import NONE, UNKNOWN, Const, External, Opaque, Value
+from tpulint.absint.domain.values import NONE, UNKNOWN, Const, Opaque, Value
 from tpulint.absint.interpreter import attributes, branches, context_managers, operators, transfer
 from tpulint.absint.interpreter.definitions import define_class, define_function
 from tpulint.absint.interpreter.expressions import value
 from tpulint.absint.interpreter.frame import Frame, Library, Observer
-from tpulint.absint.interpreter.module_linking import Importer
 from tpulint.absint.interpreter.session import Session
 from tpulint.absint.resolver.project import Project
 from tpulint.syntax import nodes
@@ -279,7 +278,7 @@ class EvaluatingFrame(Frame):
 
 
 class ObservedFrame(EvaluatingFrame):
-    """A frame that shows an observer each call it may follow."""
+    """A frame that shows an observer each call it may follow, and each statement it has read."""
 
     observer: Observer
 
@@ -295,11 +294,9 @@ class ObservedFrame(EvaluatingFrame):
         self.observer.called(self, function, followed)
         return followed
 
-
-class WatchedFrame(ObservedFrame):
-    """A frame that shows an observer each statement it has read, too."""
-
     def block(self, body: Block) -> bool:
+        if not self.observer.statements:
+            return super().block(body)
         for statement in body:
             before = self.context
             ended = super().block([statement])
@@ -312,6 +309,8 @@ class WatchedFrame(ObservedFrame):
 class Interpreter(Session):
     """A reader of modules and functions; `library` answers calls that leave the project."""
 
+    library: Library
+
     def __init__(
         self,
         project: Project,
@@ -319,28 +318,14 @@ class Interpreter(Session):
         observer: Observer | None = None,
         program: ProgramEvents | None = None,
     ) -> None:
-        super().__init__(project, ProgramEvents() if program is None else program)
-        self.library = library
+        super().__init__(project, library, ProgramEvents() if program is None else program)
         self.observer = observer
-
-    def matters(self, path: str, asking: Importer | None) -> bool:
-        return self.library.follows(self.project, path, asking)
-
-    def holds(self, path: str, name: str) -> bool:
-        return self.library.holds(path, name)
-
-    def starred(self, path: str, name: str) -> External:
-        return self.library.starred(path, name)
-
-    def is_generated(self, path: str) -> bool:
-        return self.library.is_generated(self.project, path)
 
     def frame(self, module: Module, env: Env, context: Context) -> Frame:
         """Return a frame that nothing calls: that of a module's body, or around a root."""
         if self.observer is None:
             return EvaluatingFrame(self, self.library, module, env, context)
-        kind = WatchedFrame if self.observer.statements else ObservedFrame
-        frame = kind(self, self.library, module, env, context)
+        frame = ObservedFrame(self, self.library, module, env, context)
         frame.observer = self.observer
         return frame
 

@@ -38,6 +38,18 @@ class Importer(Protocol):
     module: Module
 
 
+class ModuleLibrary(Protocol):
+    """A library (see `frame.Library`), as far as modules are concerned."""
+
+    def follows(self, project: Project, path: str, asking: Importer | None, /) -> bool: ...
+
+    def holds(self, path: str, name: str, /) -> bool: ...
+
+    def starred(self, path: str, name: str, /) -> External: ...
+
+    def is_generated(self, project: Project, path: str, /) -> bool: ...
+
+
 class ModuleLinker(ABC):
     """The resolver of names of modules, which are read when they are first asked for.
 
@@ -46,8 +58,9 @@ class ModuleLinker(ABC):
     have mattered to a host cluster.
     """
 
-    def __init__(self, project: Project, program: ProgramEvents) -> None:
+    def __init__(self, project: Project, library: ModuleLibrary, program: ProgramEvents) -> None:
         self.project = project
+        self.library = library
         self.program = program
         self.follow_all = False
         self.leading: set[str] = set()
@@ -172,33 +185,25 @@ class ModuleLinker(ABC):
             for source in self.star_imports.get(module, ())
             if isinstance(source, External) and not name.startswith("_")
         ]
-        holders = [path for path in paths if self.holds(path, name)]
-        return self.starred((holders[-1:] or paths)[0], name) if paths else None
+        holders = [path for path in paths if self.library.holds(path, name)]
+        return self.library.starred((holders[-1:] or paths)[0], name) if paths else None
 
-    @abstractmethod
-    def holds(self, path: str, name: str) -> bool:
-        """Return whether an outside module is known to hold a name (`Library.holds`)."""
-
-    @abstractmethod
-    def starred(self, path: str, name: str) -> External:
-        """Return what `name` is by a star import of an outside module (`Library.starred`)."""
-
-    @abstractmethod
-    def matters(self, path: str, asking: Importer | None) -> bool:
-        """Return whether the module at `path` matters where it is imported (`Library.follows`)."""
-
-    @abstractmethod
     def is_generated(self, path: str) -> bool:
         """Return whether the module at `path` holds nothing that runs."""
+        return self.library.is_generated(self.project, path)
 
     def follows(self, path: str, asking: Importer | None = None) -> bool:
         """Return whether the module at `path` is read.
 
         On the host it may only cost time: what is handed on to an entry point is read after all.
         """
-        if self.is_generated(path):
+        if self.library.is_generated(self.project, path):
             return False
-        if self.follow_all or path in self.leading or self.matters(path, asking):
+        if (
+            self.follow_all
+            or path in self.leading
+            or self.library.follows(self.project, path, asking)
+        ):
             return True
         self.skipped_module = True
         return False

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TypeGuard
 
-from tpulint.absint.domain.events import Tensor, Variable
+from tpulint.absint.domain.events import MixedOperands, Tensor, Variable
 from tpulint.absint.domain.objects import (
     Class,
     ExternalObject,
@@ -135,8 +135,8 @@ def _dtype(frame: Frame, name: str, operands: list[Value], site: Site) -> str | 
         return operands[0].dtype if isinstance(operands[0], Tensor) else None
     dtypes = {operand.dtype for operand in operands if isinstance(operand, Tensor)}
     seen = frozenset(filter(None, dtypes))
-    if len(seen) > 1 and name in ARITHMETIC | COMPARISONS:
-        transfer.note_mixed(frame, name, seen, site)
+    if len(seen) > 1 and name in ARITHMETIC | COMPARISONS and frame.recorded is not None:
+        frame.recorded.mixed.append(MixedOperands(name, seen, site, frame.context))
     # The quotient of whole numbers has another dtype.
     is_kept = name in KEEPS_DTYPE and (name != "Divide" or "float" in min(seen, default=""))
     return min(seen) if is_kept and len(dtypes) == len(seen) == 1 else None

@@ -13,47 +13,38 @@ from itertools import islice
 
 from tpulint.absint.domain.context import Scope
 from tpulint.absint.domain.events import Arguments, Context, Operation, Variable
-from tpulint.absint.domain.objects import (
-    Class,
-    Env,
-    Function,
-    Instance,
-    Mapping,
-    Sequence,
-    function_of,
-    mro,
-)
+from tpulint.absint.domain.objects import Class, Function, Instance, function_of, mro
 from tpulint.absint.domain.program import ProgramEvents, ReadingFailure
 from tpulint.absint.domain.site import CallStep, Module, Site
-from tpulint.absint.domain.values import Bound, Choice, Opaque, Partial, Value, options
-from tpulint.absint.interpreter.module_linking import ModuleLinker
+from tpulint.absint.domain.structures import STRUCTURES, parts
+from tpulint.absint.domain.values import UNKNOWN, Bound, Opaque, Partial, Value, options
+from tpulint.absint.interpreter.module_linking import ModuleLibrary, ModuleLinker
 from tpulint.absint.resolver.project import Project
 from tpulint.finding import LIMIT, UnfollowedCall
 from tpulint.syntax.nodes import Define, Name, Return
 
 Identity = tuple[object, ...]
-PASSED = frozenset([Function, Bound, Partial, Variable])
-HOLDERS = frozenset([Choice, Sequence, Mapping, Instance])
 MAX_CLOSURE_LEVELS = 2  # closures in closures
 MAX_IDENTITY_ITEMS = 32  # of one container
 
 
 def identity(function: Function, args: Arguments) -> Identity:
     """Return the identity of a call: its code and closure, and those of what is passed to it."""
-    parts: list[object] = []
-    _collect(function, parts)
+    passed: list[object] = []
+    _collect(function, passed)
     for argument in args:
         value = argument.value
-        kind = type(value)
-        if kind in PASSED:
-            _collect(value, parts)
-            if isinstance(value, Bound):
-                parts.append(value.receiver)
-        elif kind in HOLDERS:
-            for item in islice(_items(value), MAX_IDENTITY_ITEMS):
-                if type(item) in PASSED:
-                    _collect(item, parts)
-    return tuple(parts)
+        _collect(value, passed)
+        if isinstance(value, Bound):
+            passed.append(value.receiver)
+        held: Iterable[Value] = ()
+        if isinstance(value, Instance):
+            held = value.attributes.values()
+        elif isinstance(value, STRUCTURES):
+            held = parts(value)
+        for item in islice(held, MAX_IDENTITY_ITEMS):
+            _collect(item, passed)
+    return tuple(passed)
 
 
 def makes_function(function: Function) -> bool:
@@ -70,37 +61,21 @@ def code_of_call(function: Function, args: Arguments) -> Identity:
     return (id(function.code), *(id(callee.code) for callee in passed))
 
 
-def _collect(value: Value, parts: list[object], levels: int = MAX_CLOSURE_LEVELS) -> None:
+def _collect(value: Value, passed: list[object], levels: int = MAX_CLOSURE_LEVELS) -> None:
     """Add the code of a function with what is passed to it and around it, or a variable."""
     if isinstance(value, Function):
-        parts.append(id(value.code))
-        if value.env is not None and value.env.function is not None and levels:
-            for item in _parameters(value.env):
-                _collect(item, parts, levels - 1)
+        passed.append(id(value.code))
+        env = value.env
+        if env is not None and env.function is not None and levels:
+            for name in env.function.code.parameters.names_by_position:
+                _collect(env.names.get(name, UNKNOWN), passed, levels - 1)
     elif isinstance(value, Bound):
-        _collect(value.function, parts, levels)
+        _collect(value.function, passed, levels)
     elif isinstance(value, Partial):
         for item in (value.function, *value.args, *(item for _, item in value.kwargs)):
-            _collect(item, parts, levels)
+            _collect(item, passed, levels)
     elif isinstance(value, Variable):
-        parts.append(value)
-
-
-def _parameters(env: Env) -> Iterable[Value]:
-    """Return what was passed to the function whose names these are."""
-    names = env.function.code.parameters.names_by_position
-    return [env.names[name] for name in names if type(env.names.get(name)) in PASSED]
-
-
-def _items(value: Value) -> Iterable[Value]:
-    """Return the items of a container, or the attributes of an object."""
-    if isinstance(value, Instance):
-        return value.attributes.values()
-    if isinstance(value, Sequence):
-        return value.items
-    if isinstance(value, Mapping):
-        return value.items.values()
-    return value.options if isinstance(value, Choice) else ()
+        passed.append(value)
 
 
 MAX_CALL_DEPTH = 40  # calls inside one another
@@ -195,8 +170,8 @@ class Session(ModuleLinker):
     that calls with others do not use it up.
     """
 
-    def __init__(self, project: Project, program: ProgramEvents) -> None:
-        super().__init__(project, program)
+    def __init__(self, project: Project, library: ModuleLibrary, program: ProgramEvents) -> None:
+        super().__init__(project, library, program)
         self.failures: list[ReadingFailure] = []
         self.called: set[int] = set()
         self.mains: set[int] = set()

@@ -25,7 +25,6 @@ from tpulint.absint.domain.events import (
     Context,
     Effect,
     LayerCall,
-    MixedOperands,
     Operation,
     Tensor,
     Use,
@@ -175,21 +174,14 @@ def note_operands(frame: Frame, items: list[Value], sites: tuple[Site, ...], nam
             frame.session.program.operands.append(use)
 
 
-def note_mixed(frame: Frame, operator: str, dtypes: frozenset[str], site: Site) -> None:
-    """Record that an operator on the device takes tensors of several dtypes."""
-    context = frame.context
-    if context.computation is not None and not context.is_unrecorded:
-        context.computation.mixed.append(MixedOperands(operator, dtypes, site, context))
-
-
 def note_carried(frame: Frame, before: Iterable[Value], after: Iterable[Value | None]) -> None:
     """Record which tensors a traced loop on the device carries from round to round."""
-    context = frame.context
-    if context.computation is None or context.is_unrecorded:
+    computation = frame.recorded
+    if computation is None:
         return
     for old, new in zip(before, after, strict=False):
         if isinstance(old, Tensor) and isinstance(new, Tensor) and old is not new:
-            context.computation.carried.append(Carried(old, new, context))
+            computation.carried.append(Carried(old, new, frame.context))
 
 
 def _source(tensor: Tensor) -> Operation | None:
@@ -331,14 +323,10 @@ def note_tensor_test(
         return
     context = frame.context
     kind = ASKS_WHERE[context.conversion] if converts else ASKS
-    if context.is_unrecorded or not context.on_device or not kind:
-        return
     alternatives = options(test)
     tensors = [value for value in alternatives if is_data(value)]
-    if not tensors:
+    if not kind or not tensors:
         return
-    computation = context.computation
-    assert computation is not None
     site = frame.site(first_place(node))
     is_certain = len(alternatives) == 1
     if isinstance(node, BoolOperation):
@@ -347,15 +335,16 @@ def note_tensor_test(
         else:
             earlier = BoolOperation(node.op, node.items[:-1])
             context = context.when(ConditionKey(PLACE, site, test=earlier), node.op == "and")
-    computation.effects.append(Effect(kind, asks, site, context, site, is_certain))
+    with frame.at(context):
+        note_effect(frame, kind, asks, site, sure=is_certain)
 
 
 def note_effect(
     frame: Frame, kind: str, name: str, site: Site, source: Site | None = None, sure: bool = True
 ) -> None:
     """Record an effect of Python that device code has while it is traced, if this is such code."""
-    context, computation = frame.context, frame.context.computation
-    if computation is not None and context.on_device and not context.is_unrecorded:
+    context, computation = frame.context, frame.recorded
+    if computation is not None and context.on_device:
         computation.effects.append(Effect(kind, name, site, context, source or site, sure))
 
 
@@ -369,12 +358,11 @@ def note_formatting(frame: Frame, formatted: Value, how: str, site: Site) -> Non
 
 def note_loop(frame: Frame, iterated: Value, site: Site) -> None:
     """Record a loop of a computation over an object as a call of `for`."""
-    context, computation = frame.context, frame.context.computation
-    if computation is None or context.is_unrecorded:
-        return
-    if isinstance(iterated, ExternalObject):
+    computation = frame.recorded
+    if computation is not None and isinstance(iterated, ExternalObject):
         argument = Argument(None, "", iterated, site)
-        computation.calls.append(ApiCall(FOR, site, context, (argument,), None, UNKNOWN))
+        call = ApiCall(FOR, site, frame.context, (argument,), None, UNKNOWN)
+        computation.calls.append(call)
 
 
 def note_iteration(frame: Frame, iterated: Value, site: Site, *, converts: bool = False) -> None:
