@@ -142,29 +142,21 @@ def _traced_if(frame: Frame, node: nodes.If, test: Tensor) -> bool:
     site = frame.site(node.place)
     start, returned = dict(frame.env.names), len(frame.returns)
     transfer.touch(frame, [test], site, "predicate")
-    with frame.within(Scope(COND, site, test, converted=True)):
-        ended = _traced_branch(frame, node.body, test)
-    then_names = frame.env.names
-    frame.env.names = dict(start)
-    with frame.within(Scope(COND, site, test, converted=True)):
-        else_ended = _traced_branch(frame, node.orelse, test)
-    names = _joined(then_names, frame.env.names)
-    frame.env.names = _through(frame, start, names, test, site)
+    sides, ends = [], []
+    for block in (node.body, node.orelse):
+        frame.env.names = dict(start)
+        with frame.within(Scope(COND, site, test, converted=True)):
+            ends.append(frame.block(block))
+            match block:
+                # Each branch is traced whatever the test is, and so is the `raise` at its end.
+                case [*_, nodes.Raise(items=[error, *_])] if transfer.is_data(test):
+                    failed = frame.site(nodes.first_place(error))
+                    transfer.note_effect(frame, transfer.FAILS, "raise", failed)
+        sides.append(frame.env.names)
+    frame.env.names = _through(frame, start, _joined(*sides), test, site)
     if len(frame.returns) > returned:
         frame.open(Scope(WITH, site, test, effect=AFTER_RETURN))
-    return ended and else_ended
-
-
-def _traced_branch(frame: Frame, block: nodes.Block, test: Tensor) -> bool:
-    """Read a branch that is traced whatever the test is, and so is the `raise` at its end."""
-    ended = frame.block(block)
-    match block:
-        case [*_, nodes.Raise(items=[error, *_])] if transfer.is_data(test):
-            # It runs in each trace.
-            transfer.note_effect(
-                frame, transfer.FAILS, "raise", frame.site(nodes.first_place(error))
-            )
-    return ended
+    return all(ends)
 
 
 def _through(frame: Frame, start: Names, names: Names, test: Value, site: Site) -> Names:
@@ -333,7 +325,7 @@ def _catches_others(caught: nodes.Expression | None, errors: frozenset[str]) -> 
     return caught is None or nodes.last_name(caught) not in errors
 
 
-def match_(frame: Frame, node: nodes.Match) -> bool:
+def match_(frame: Frame, node: nodes.Match) -> None:
     value(frame, node.subject)
     start = dict(frame.env.names)
     names = dict(start)
@@ -345,4 +337,3 @@ def match_(frame: Frame, node: nodes.Match) -> bool:
             if not frame.block(case.body):
                 names = _joined(names, frame.env.names)
     frame.env.names = names
-    return False

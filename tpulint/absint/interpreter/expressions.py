@@ -77,7 +77,10 @@ def _truth(value: Value) -> bool | None:
 
 def condition_key(library: Library, value: Value, node: Expression, site: Site) -> ConditionKey:
     """Return the identity of an unknown test: the same opaque thing, else the place of the test."""
-    if is_state(value):
+    alternatives = options(value)
+    are_constants = all(isinstance(option, Const) for option in alternatives)
+    asks_what_is_open = any(isinstance(option, ContextQuery) for option in alternatives)
+    if asks_what_is_open or (len(alternatives) > 1 and are_constants):
         return ConditionKey(STATE, site, test=node)
     if isinstance(value, Opaque) and (
         value.is_setting or (value.negates or value).compared is not None
@@ -90,14 +93,6 @@ def condition_key(library: Library, value: Value, node: Expression, site: Site) 
     if isinstance(value, External):
         return ConditionKey(NAME, value.path)
     return ConditionKey(PLACE, site, test=node)
-
-
-def is_state(value: Value) -> bool:
-    """Return whether this is a flag that takes several values, or asks what is open."""
-    alternatives = options(value)
-    if any(isinstance(value, ContextQuery) for value in alternatives):
-        return True
-    return len(alternatives) > 1 and all(isinstance(value, Const) for value in alternatives)
 
 
 MAX_UNROLLED_ITEMS = 16  # items of a loop or a comprehension that are read one by one
@@ -159,16 +154,15 @@ def actual_arguments(frame: Frame, call: nodes.CallNode) -> Arguments:
 
 def _display(frame: Frame, node: nodes.Display) -> Value:
     items: list[Value] = []
-    is_open = False
+    is_open, places = False, tuple(map(nodes.own_place, node.items))
     for element in node.items:
-        if isinstance(element, nodes.Starred):
-            spread = value(frame, element.value)
-            items += spread.items if isinstance(spread, Sequence) else [UNKNOWN]
-            is_open = is_open or not isinstance(spread, Sequence) or spread.open
-        else:
+        if not isinstance(element, nodes.Starred):
             items.append(value(frame, element))
-    starred = any(isinstance(node, nodes.Starred) for node in node.items)
-    places = () if starred else tuple(nodes.own_place(node) for node in node.items)
+            continue
+        item = value(frame, element.value)
+        items += item.items if isinstance(item, Sequence) else [UNKNOWN]
+        is_open = is_open or not isinstance(item, Sequence) or item.open
+        places = ()
     site = frame.site(node.place)
     return Sequence(node.kind, items, is_open, site, frame.context, places=places)
 
@@ -253,16 +247,14 @@ def _bool(frame: Frame, node: nodes.BoolOperation) -> Value:
         for operand in node.items:
             item = value(frame, operand)
             answer = truth(item)
-            if answer is (not goes_on):
+            if answer is not goes_on or operand is node.items[-1]:
                 results.append(item)
+            if answer is (not goes_on):
                 break
             if answer is None:
-                results.append(item)
                 site = frame.site(first_place(operand))
                 key = condition_key(frame.library, item, operand, site)
                 frame.context = frame.context.when(key, goes_on)
-            elif operand is node.items[-1]:
-                results.append(item)
     return join(results)
 
 

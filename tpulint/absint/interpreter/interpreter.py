@@ -53,38 +53,31 @@ def _assign_all(frame: Frame, target: nodes.Display, item: Value) -> None:
         frame.assign(node, part)
 
 
-def _assign(frame: Frame, node: nodes.Assign) -> bool:
+def _assign(frame: Frame, node: nodes.Assign) -> None:
     item = value(frame, node.value)
     for target in node.targets:
-        if type(target) is nodes.Name:
-            frame.store(target.id, item)
-        else:
-            frame.assign(target, item)
-    return False
+        frame.assign(target, item)
 
 
-def _augmented(frame: Frame, node: nodes.AugmentedAssign) -> bool:
+def _augmented(frame: Frame, node: nodes.AugmentedAssign) -> None:
     before = value(frame, node.target)
     item = value(frame, node.value)
     site = frame.site(first_place(node.target))
     if isinstance(before, Sequence) and isinstance(item, Sequence) and node.op == "Add":
         before.extend(item.items)
         before.open = before.open or item.open or not frame.context.runs_once_with(before.made)
-        return False
+        return
     both = node.target, node.value
     frame.assign(node.target, operators.binary(frame, node.op, before, item, site, both))
-    return False
 
 
-def _annotated(frame: Frame, node: nodes.AnnotatedAssign) -> bool:
+def _annotated(frame: Frame, node: nodes.AnnotatedAssign) -> None:
     if node.value is not None:
         frame.assign(node.target, value(frame, node.value))
-    return False
 
 
-def _expression(frame: Frame, node: nodes.ExpressionStatement) -> bool:
+def _expression(frame: Frame, node: nodes.ExpressionStatement) -> None:
     value(frame, node.value)
-    return False
 
 
 def _return(frame: Frame, node: nodes.Return) -> bool:
@@ -118,48 +111,38 @@ def _with_block(frame: Frame, node: nodes.With) -> bool:
     return ended
 
 
-def _define(frame: Frame, node: nodes.Define) -> bool:
+def _define(frame: Frame, node: nodes.Define) -> None:
     code = frame.module.facts.functions[node.function]
     frame.store(code.name, define_function(frame, code))
-    return False
 
 
-def _define_class(frame: Frame, node: nodes.DefineClass) -> bool:
+def _define_class(frame: Frame, node: nodes.DefineClass) -> None:
     code = frame.module.facts.classes[node.class_]
     frame.store(code.name, define_class(frame, code))
-    return False
 
 
-def _import(frame: Frame, node: nodes.Import) -> bool:
+def _import(frame: Frame, node: nodes.Import) -> None:
     for name in node.names:
-        imported = frame.session.imported(frame.module, name.name, 0)
-        if name.asname is not None:
-            frame.store(name.asname, imported)
-        else:
-            first = name.name.split(".")[0]
-            frame.store(first, frame.session.imported(frame.module, first, 0))
-    return False
+        bound = name.name if name.asname else name.name.partition(".")[0]
+        frame.store(name.asname or bound, frame.session.imported(frame.module, bound, 0))
 
 
-def _import_from(frame: Frame, node: nodes.ImportFrom) -> bool:
+def _import_from(frame: Frame, node: nodes.ImportFrom) -> None:
     session, module = frame.session, frame.module
     source = session.imported(module, node.module, node.level)
     if node.names is None:
         session.star_imports.setdefault(module, []).append(source)
-        return False
-    for name in node.names:
+    for name in node.names or ():
         imported = session.import_name(module, source, node.module, node.level, name.name)
         frame.store(name.asname or name.name, imported)
-    return False
 
 
-def _nothing(frame: Frame, node: nodes.Statement) -> bool:
-    return False
+def _nothing(frame: Frame, node: nodes.Statement) -> None:
+    """Go on: it does nothing."""
 
 
-def _jump(frame: Frame, node: nodes.Jump) -> bool:
+def _jump(frame: Frame, node: nodes.Jump) -> None:
     frame.jumps.append(dict(frame.env.names))
-    return False
 
 
 def _raise(frame: Frame, node: nodes.Raise) -> bool:
@@ -168,16 +151,15 @@ def _raise(frame: Frame, node: nodes.Raise) -> bool:
     return True
 
 
-def _assert(frame: Frame, node: nodes.Assert) -> bool:
+def _assert(frame: Frame, node: nodes.Assert) -> None:
     """Ask the test for its truth: nothing converts that, unless an option says so."""
     test, *message = node.items
     transfer.note_tensor_test(frame, value(frame, test), test, "assert", converts=False)
     for item in message:
         value(frame, item)
-    return False
 
 
-def _delete(frame: Frame, node: nodes.Delete) -> bool:
+def _delete(frame: Frame, node: nodes.Delete) -> None:
     for target in node.targets:
         if isinstance(target, nodes.Name):
             frame.env.names.pop(target.id, None)
@@ -188,10 +170,10 @@ def _delete(frame: Frame, node: nodes.Delete) -> bool:
                 drop(base, index.value, frame.context)
             elif isinstance(base, (Mapping, Sequence)):
                 base.open = True
-    return False
 
 
-_HANDLERS: dict[type[nodes.Statement], Callable[[Frame, Any], bool]] = {
+# A handler returns whether what follows the statement is never reached.
+_HANDLERS: dict[type[nodes.Statement], Callable[[Frame, Any], bool | None]] = {
     nodes.Assign: _assign,
     nodes.AugmentedAssign: _augmented,
     nodes.AnnotatedAssign: _annotated,
@@ -250,13 +232,11 @@ class EvaluatingFrame(Frame):
         return value(self, node)
 
     def block(self, body: Block) -> bool:
-        ended = False
         for statement in body:
             self.statement = statement
-            ended = _HANDLERS[type(statement)](self, statement)
-            if ended:
-                break
-        return ended
+            if _HANDLERS[type(statement)](self, statement):
+                return True
+        return False
 
     def assign(self, target: Expression, item: Value) -> None:
         match target:
