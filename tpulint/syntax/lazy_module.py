@@ -9,8 +9,7 @@ and changes nothing in it. `Store` has the summaries of a program.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
-from types import MappingProxyType
+from collections.abc import Iterator
 
 from tpulint.finding import Finding, Location, Span
 from tpulint.notebook import is_unfinished
@@ -51,7 +50,6 @@ def body_of(node: ast.FunctionDef | ast.AsyncFunctionDef, lines: list[str]) -> R
 
 
 Range = tuple[Location, Location]
-NO_BODIES: Mapping[int, list[ast.stmt]] = MappingProxyType({})
 
 
 def summarize(text: str) -> ir.ModuleSummary:
@@ -96,10 +94,10 @@ class Pieces:
         text: str,
         facts: ir.ModuleSummary,
         lines: list[str] | None = None,
-        bodies: Mapping[int, list[ast.stmt]] = NO_BODIES,
+        bodies: dict[int, list[ast.stmt]] | None = None,
     ) -> None:
         self._facts = facts
-        self._bodies = dict(bodies)
+        self._bodies = bodies or {}
         self._lines = lines or lines_of(text)
         self._is_ascii = text.isascii()
         for function in facts.functions:

@@ -15,6 +15,7 @@ from tpulint.absint.domain.context import CONVERTED, FUNCTION, MAY_CONVERT, UNCO
 from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.values import Value
 from tpulint.finding import Certainty
+from tpulint.ordering import reachable
 from tpulint.syntax.nodes import Expression
 
 
@@ -126,14 +127,8 @@ class ClusterTrail:
 
     def clusters(self) -> frozenset[Cluster]:
         """Return all of the clusters."""
-        trails = {id(self): self}
-        waiting: list[ClusterTrail] = [self]
-        while waiting:  # no recursion: a step may have thousands of clusters
-            for trail in waiting.pop().before:
-                if id(trail) not in trails:
-                    trails[id(trail)] = trail
-                    waiting.append(trail)
-        return frozenset([trail.cluster for trail in trails.values() if trail.cluster is not None])
+        trails = reachable([self], lambda trail: trail.before)
+        return frozenset([trail.cluster for trail in trails if trail.cluster is not None])
 
 
 def joined_trail(

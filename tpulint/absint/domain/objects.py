@@ -21,6 +21,7 @@ from tpulint.absint.domain.values import (
     frozen,
     options,
 )
+from tpulint.ordering import reachable
 from tpulint.syntax import ir
 
 MAX_STRUCTURE_SIZE = 4096
@@ -397,20 +398,14 @@ class TraceTimeValue(Value):
 
 def decorated(function: Function, cls: Class) -> Function | None:
     """Return the method of `cls` that a decorator has replaced by `function`, or None."""
-    if function.owner is not None:
-        return None
-    waiting, seen = [function], set[int]()
-    for current in waiting:  # it grows meanwhile
+
+    def held(current: Function) -> list[Function]:
         env = current.env
-        if env is None or env.function is None or id(env) in seen:
-            continue
-        seen.add(id(env))
-        held = [inner for inner in map(function_of, env.names.values()) if inner is not None]
-        for inner in held:
-            if inner.owner is cls:
-                return inner
-        waiting += held
-    return None
+        values = () if env is None or env.function is None else env.names.values()
+        return [inner for inner in map(function_of, values) if inner is not None]
+
+    methods = (inner for inner in reachable([function], held) if inner.owner is cls)
+    return next(methods, None) if function.owner is None else None
 
 
 def mro(cls: Class) -> list[Value]:

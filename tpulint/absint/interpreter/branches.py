@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from tpulint.absint.domain.context import (
     AFTER_RETURN,
     ALTERNATIVE,
@@ -29,6 +31,7 @@ from tpulint.absint.interpreter.expressions import (
     value,
 )
 from tpulint.absint.interpreter.frame import Entered, Frame
+from tpulint.ordering import reachable
 from tpulint.syntax import nodes
 
 Names = dict[str, Value]
@@ -277,17 +280,13 @@ def _else(frame: Frame, body: nodes.Block, orelse: nodes.Block) -> None:
 
 def _jumps(body: nodes.Block, kinds: tuple[str, ...] = ("break", "continue")) -> bool:
     """Return whether a loop with this body has such a jump of its own."""
-    stack: list[nodes.Node] = [*body]
-    while stack:
-        node = stack.pop()
-        if isinstance(node, nodes.Jump):
-            if node.kind in kinds:
-                return True
-        elif not isinstance(
-            node, (nodes.Expression, nodes.For, nodes.While, nodes.Define, nodes.DefineClass)
-        ):
-            stack.extend(nodes.parts(node))
-    return False
+    closed = (nodes.Expression, nodes.For, nodes.While, nodes.Define, nodes.DefineClass)
+
+    def inner(node: nodes.Node) -> Iterable[nodes.Node]:
+        return () if isinstance(node, closed) else nodes.parts(node)
+
+    inside: Iterable[nodes.Node] = reachable(body, inner, id)
+    return any(isinstance(node, nodes.Jump) and node.kind in kinds for node in inside)
 
 
 def try_(frame: Frame, node: nodes.Try) -> bool:

@@ -14,6 +14,7 @@ from itertools import chain, starmap
 from typing import NamedTuple, TypeAlias
 
 from tpulint.disk import CHILD_FOLDERS, MODULES, Disk, may_be_folder
+from tpulint.ordering import reachable
 
 PACKAGE = "__init__.py"
 MAX_PARENT_FOLDERS = 8  # folders above a file's outermost package in which its imports may start
@@ -397,26 +398,18 @@ class ImportGraph:
 
     def reached(self, *paths: str) -> set[str]:
         """Return the files and all that they import, directly or not."""
-        reached = set(paths)
-        waiting = list(paths)
-        while waiting:
-            for imported in self.imported(waiting.pop()):
-                if imported not in reached:
-                    reached.add(imported)
-                    waiting.append(imported)
-        return reached
+        return set(reachable(paths, self.imported))
 
     def filled(self, path: str) -> tuple[str, ...]:
         """Return the files that the file at `path` imports to call something of them at once."""
-        cached = self._filled.get(path)
-        if cached is None:
+        if path not in self._filled:
             data = self._text(path)
             names = {name for pair in re.findall(_AT_IMPORT, data) for name in pair if name}
             pattern = re.compile(rb"\b(?:%s)\b" % b"|".join(sorted(names)))
             written = statements(data) if names else ()
             named = [statement for statement in written if pattern.search(statement[1])]
-            cached = self._filled[path] = self._meant(path, named)
-        return cached
+            self._filled[path] = self._meant(path, named)
+        return self._filled[path]
 
     def _text(self, path: str) -> bytes:
         data = self._files.data(path)
@@ -460,15 +453,9 @@ class ImportGraph:
 def importers(graph: ImportGraph, files: Sequence[str]) -> dict[str, list[str]]:
     """Return by file what imports it, of the files and all that these import."""
     by_import: dict[str, list[str]] = {}
-    seen = set(files)
-    waiting = list(files)
-    while waiting:
-        path = waiting.pop()
+    for path in reachable(files, graph.imported):
         for imported in graph.imported(path):
             by_import.setdefault(imported, []).append(path)
-            if imported not in seen:
-                seen.add(imported)
-                waiting.append(imported)
     return by_import
 
 
@@ -488,14 +475,12 @@ def above(
 ) -> set[str]:
     """Return those of `files` that reach a seed by their imports, `ways`, and are none."""
     within = set(files).difference(seeds)
-    above: set[str] = set()
-    waiting = list(seeds)
-    while waiting:
-        for path in ways.get(waiting.pop(), ()):
-            if path in within and path not in above:
-                above.add(path)
-                waiting.append(path)
-    return above
+
+    def importing(path: str) -> set[str]:
+        return within.intersection(ways.get(path, ()))
+
+    reached = reachable(seeds, importing)
+    return within.intersection(reached)
 
 
 def connected(
