@@ -11,7 +11,8 @@ from __future__ import annotations
 import ast
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from itertools import accumulate, chain
 from typing import Any, NamedTuple
 
 from tpulint.syntax.parse import blocks, nodes, try_parse
@@ -162,8 +163,8 @@ class _Reader:
 
     def is_given(self, paths: tuple[str, ...]) -> bool:
         """Return whether the file assigns one of the dotted names, or a prefix of one."""
-        ends = [path[:end] for path in paths for end in _ends(path)]
-        return not self.given.isdisjoint(ends)
+        prefixes = (accumulate(path.split("."), "{}.{}".format) for path in paths)
+        return not self.given.isdisjoint(chain.from_iterable(prefixes))
 
     # The walk
 
@@ -271,7 +272,8 @@ class _Reader:
         if paths and not isinstance(node.ctx, ast.Load):
             self.given.update(paths)
         elif paths and not place.guarded:
-            self._found(ATTRIBUTE, paths, node, place, _root(node))
+            root = next(part.id for part in ast.walk(node) if isinstance(part, ast.Name))
+            self._found(ATTRIBUTE, paths, node, place, root)
         elif not paths:
             seen = node.attr in self.methods and node.attr not in self.defined
             if seen and not (place.guarded or place.tried or not isinstance(node.ctx, ast.Load)):
@@ -337,15 +339,3 @@ def may_be_rebound(name: str, imported: int, text: str) -> bool:
         return True
     name_alone = re.compile(rf"{re.escape(name)}(?<!\w{re.escape(name)})\b(?![ \t]*\.)")
     return len(name_alone.findall(text)) > imported
-
-
-def _root(node: ast.expr) -> str:
-    while isinstance(node, ast.Attribute):
-        node = node.value
-    return node.id if isinstance(node, ast.Name) else ""
-
-
-def _ends(path: str) -> Iterator[int]:
-    """Yield the index after each part of the dotted name."""
-    yield from (index for index, character in enumerate(path) if character == ".")
-    yield len(path)

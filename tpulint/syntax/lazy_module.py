@@ -15,9 +15,8 @@ from tpulint.finding import Finding, Location, Span
 from tpulint.notebook import is_unfinished
 from tpulint.source import Source
 from tpulint.syntax import ir
-from tpulint.syntax.definitions import LexicalScope
 from tpulint.syntax.ir import Rows
-from tpulint.syntax.lowering import Lowering
+from tpulint.syntax.lowering import LexicalScope, Lowering
 from tpulint.syntax.parse import BLOCKS, SyntaxProblem, lines_of, parse
 
 MIN_LAZY_ROWS = 3  # rows: a shorter body is read at once
@@ -164,7 +163,7 @@ class Store:
     def one(self, filename: str, data: bytes, text: str) -> ir.ModuleSummary | None:
         """Return the summary of a module that was imported; no finding where it has none."""
         try:
-            return self._opened(self._summarized(filename, data, text))
+            return self._summarized(filename, data, text)
         except SyntaxProblem:
             return None
 
@@ -180,11 +179,11 @@ class Store:
                     self.findings.append(Finding("TPU001", problem.reason, span))
                 yield source, None
             else:
-                yield source, self._opened(facts)
+                yield source, facts
 
     def _summarized(self, filename: str, data: bytes, text: str) -> ir.ModuleSummary:
         """Return the summary of one module."""
-        return summarize(text)
+        return self._opened(summarize(text))
 
     def _opened(self, facts: ir.ModuleSummary) -> ir.ModuleSummary:
         self._open.append(facts)
@@ -217,4 +216,4 @@ class WarmStore(Store):
         if facts is None or data != before:
             facts = summarize(text)
             self._warm[filename] = (data, facts)
-        return facts
+        return self._opened(facts)

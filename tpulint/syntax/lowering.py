@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import ast
+from array import array
 from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
+from itertools import pairwise
 from operator import attrgetter
 from typing import Any
 
 from tpulint.syntax import ir, nodes
-from tpulint.syntax.definitions import MAX_DEPTH, Definitions, LexicalScope
 from tpulint.syntax.nodes import NOWHERE, first_place
 
+# Deeper expressions and blocks become `other`: no fault of a TPU program hides there,
+# and the walk's own recursion stays bounded.
+MAX_DEPTH = 120
 # Branches of one `if`, each in the `else` of the one before: generated code has thousands.
 MAX_ELIFS = 200
 # Operators on one another, beyond which a sum is only its operands: generated code has thousands.
@@ -49,16 +54,130 @@ def operator_name(op: ast.operator | ast.unaryop | ast.cmpop) -> str:
     return OPERATORS.get(name, name)
 
 
-class Lowering(Definitions):
+@dataclass
+class LexicalScope:
+    """A module, class or function body that is being walked."""
+
+    kind: str
+    index: int = -1
+    mentions: set[str] = field(default_factory=set)
+    bound: set[str] = field(default_factory=set)
+    outer: set[str] = field(default_factory=set)
+    generator: bool = False
+    self_name: str | None = None
+
+
+class Lowering:
     """One method per kind of node, by the name of CPython's; `expression` and `block` choose.
 
     left_out: functions whose bodies are passed over; `unread` has them by index.
     """
 
     def __init__(self, left_out: Collection[ast.stmt] = ()) -> None:
-        super().__init__()
+        self.positions = array("i")
+        self.functions: list[ir.FunctionCode] = []
+        self.classes: list[ir.ClassCode] = []
+        self.scopes = [LexicalScope("module")]
+        self.depth = 0
+        self.in_string = 0
+        self.piece = 0
+        self.row_offset = 0
         self.left_out = left_out
         self.unread: dict[int, ast.FunctionDef | ast.AsyncFunctionDef] = {}
+
+    def place(self, node: ast.expr | ast.stmt | ast.keyword) -> int:
+        """Record the position of `node`; -1 in an f-string (wrong there before Python 3.12)."""
+        if self.in_string:
+            return -1
+        place = self.piece * ir.PIECE + len(self.positions)
+        offset = self.row_offset
+        # The parser gives every node an end.
+        end_row, end_column = node.end_lineno or 0, node.end_col_offset or 0
+        self.positions.extend((node.lineno - offset, node.col_offset, end_row - offset, end_column))
+        return place
+
+    def mention(self, name: str) -> None:
+        self.scopes[-1].mentions.add(name)
+
+    def bind(self, name: str) -> None:
+        self.scopes[-1].bound.add(name)
+
+    def enclosing(self, kind: str) -> int | None:
+        """Return the index of the nearest enclosing scope of `kind`."""
+        return next((scope.index for scope in reversed(self.scopes) if scope.kind == kind), None)
+
+    def leave(self) -> LexicalScope:
+        """End the innermost scope; what it mentions, its parent mentions too."""
+        scope = self.scopes.pop()
+        self.scopes[-1].mentions |= scope.mentions
+        return scope
+
+    def bind_all(self, target: nodes.Expression) -> None:
+        """Bind the names in an assigned expression in this scope."""
+        match target:
+            case nodes.Name(id=name):
+                self.bind(name)
+            case nodes.Display(items=items):
+                for item in items:
+                    self.bind_all(item)
+            case nodes.Starred(value=inner):
+                self.bind_all(inner)
+            case nodes.Attribute():
+                self.note_setter(target)
+
+    def note_setter(self, target: nodes.Attribute) -> None:
+        """Note `self.a = ...` in a method: the class remembers which method sets `a`."""
+        for scope, around in pairwise(reversed(self.scopes)):
+            if isinstance(target.base, nodes.Name) and scope.self_name == target.base.id:
+                setters = self.classes[around.index].setters.setdefault(target.name, [])
+                if scope.index not in setters:
+                    setters.append(scope.index)
+                return
+
+    def new_function(
+        self,
+        name: str,
+        place: int,
+        parameters: ir.Parameters,
+        decorators: list[nodes.Expression],
+        *,
+        is_lambda: bool = False,
+        is_async: bool = False,
+    ) -> ir.FunctionCode:
+        """Add a function of this scope, and enter the scope of its body."""
+        inside = self.scopes[-1]
+        function = ir.FunctionCode(
+            name,
+            place,
+            parameters,
+            decorators,
+            is_async,
+            is_lambda,
+            inside.index if inside.kind == "class" else None,
+            self.enclosing("function"),
+            len(self.functions),
+        )
+        self.functions.append(function)
+        if function.class_index is not None and not is_lambda:
+            self.classes[function.class_index].methods.append(function.index)
+        self.scopes.append(self.scope_of(function))
+        return function
+
+    def scope_of(self, function: ir.FunctionCode) -> LexicalScope:
+        """Return the scope of the body of `function`."""
+        scope = LexicalScope("function", function.index)
+        parameters = function.parameters
+        scope.bound.update(parameter.name for parameter in parameters.named)
+        scope.bound.update(filter(None, [parameters.star, parameters.star_star]))
+        if function.class_index is not None and not function.is_lambda:
+            scope.self_name = next(iter(parameters.names_by_position), None)
+        return scope
+
+    def finish_function(self, function: ir.FunctionCode, body: nodes.Block) -> None:
+        """Leave the scope of the function and write down what was seen in it."""
+        scope = self.leave()
+        names = frozenset(scope.bound - scope.outer)
+        function.known = ir.FunctionBody(body, sorted(scope.mentions), names, scope.generator)
 
     def expression(self, node: ast.expr) -> nodes.Expression:
         lower = _METHODS.get(type(node))

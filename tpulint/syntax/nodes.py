@@ -321,17 +321,16 @@ def guards_creation(test: Expression, answer: bool | None = None) -> bool:
             return any(
                 comparison.op in FIRST_TIME
                 and answer in (None, FIRST_TIME[comparison.op])
-                and (comparison.op in IDENTITY or not _is_mode(comparison.right))
+                # `"train" in self.run_mode` is true each time.
+                and (
+                    comparison.op in IDENTITY
+                    or not last_name(comparison.right).lower().endswith("mode")
+                )
                 for comparison in comparisons
             )
         case CallNode(callee=Name(id=name)):
             return name in ("hasattr", "getattr") and answer is not True
     return False
-
-
-# `"train" in self.run_mode` is true each time.
-def _is_mode(container: Expression) -> bool:
-    return last_name(container).lower().endswith("mode")
 
 
 @node

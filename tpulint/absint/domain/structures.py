@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import replace
-from typing import TypeGuard
+from typing import TypeGuard, TypeVar
 
 from tpulint.absint.domain.context import INIT_SCOPE, WITH
 from tpulint.absint.domain.events import Context, Tensor, Variable
@@ -37,6 +37,7 @@ from tpulint.absint.domain.values import (
     options,
 )
 
+V = TypeVar("V", bound=Value)
 MAX_STRUCTURE_DEPTH = 5  # structures within structures
 STRUCTURES = (Choice, Sequence, Mapping)
 CODE = (External, ModuleValue, Class, Function)
@@ -54,17 +55,8 @@ def all_tensors(values: Iterable[Value]) -> list[Tensor]:
         if isinstance(value, Tensor):
             collected.append(value)
         elif isinstance(value, STRUCTURES):
-            _collect(value, collected, 1)
+            collected += tensors(value)
     return collected
-
-
-def _collect(value: Choice | Sequence | Mapping, tensors_found: list[Tensor], depth: int) -> None:
-    """Add the tensors in a structure to those that were found."""
-    for item in parts(value):
-        if isinstance(item, Tensor):
-            tensors_found.append(item)
-        elif depth < MAX_STRUCTURE_DEPTH and isinstance(item, STRUCTURES):
-            _collect(item, tensors_found, depth + 1)
 
 
 def parts(value: Choice | Sequence | Mapping) -> list[Value]:
@@ -75,21 +67,26 @@ def parts(value: Choice | Sequence | Mapping) -> list[Value]:
 
 
 def with_alternatives(
-    value: Value, depth: int = 0, chosen: bool = False, kinds: bool = False
+    value: Value, *, kinds: bool = False, chosen: bool = False
 ) -> Iterator[tuple[Tensor, bool]]:
     """Yield the tensors in `value`, each with whether it is one of several alternatives.
 
     kinds: of several tensors of one kind none is an alternative.
     """
-    if isinstance(value, Tensor):
+    return alternatives_of(Tensor, value, chosen, kinds)
+
+
+def alternatives_of(
+    kind: type[V], value: Value, chosen: bool = False, kinds: bool = False, depth: int = 0
+) -> Iterator[tuple[V, bool]]:
+    """Yield what is of a kind in `value`, as `with_alternatives` does."""
+    if isinstance(value, kind):
         yield value, chosen
-    elif depth < MAX_STRUCTURE_DEPTH:
+    elif depth < MAX_STRUCTURE_DEPTH and isinstance(value, STRUCTURES):
         if isinstance(value, Choice):
             chosen = chosen or not (kinds and are_of_one_kind(value.options))
-        elif not isinstance(value, STRUCTURES):
-            return
         for item in parts(value):
-            yield from with_alternatives(item, depth + 1, chosen, kinds)
+            yield from alternatives_of(kind, item, chosen, kinds, depth + 1)
 
 
 def are_of_one_kind(values: Iterable[Value]) -> bool:

@@ -43,7 +43,7 @@ from tpulint.absint.domain.structures import (
     MAX_STRUCTURE_DEPTH,
     STRUCTURES,
     all_tensors,
-    parts,
+    alternatives_of,
     uniform,
     with_alternatives,
 )
@@ -77,25 +77,13 @@ def touch(
             continue
         for tensor, alternative in with_alternatives(item, kinds=True):
             take(frame, tensor, site, taker, certainty, alternative, shown)
-        for variable, alternative in variables_with_alternatives(item):
+        for variable, alternative in alternatives_of(Variable, item):
             access(frame, variable, mode, taker, site, alternative, shown=shown)
 
 
 def variables(value: Value) -> list[Variable]:
     """Return the variables in `value`, structures opened."""
-    return [variable for variable, _ in variables_with_alternatives(value)]
-
-
-def variables_with_alternatives(
-    value: Value, alternative: bool = False, depth: int = 0
-) -> Iterable[tuple[Variable, bool]]:
-    """Yield the variables in `value`, each with whether it is one of several alternatives."""
-    if isinstance(value, Variable):
-        yield value, alternative
-    elif depth < MAX_STRUCTURE_DEPTH and isinstance(value, STRUCTURES):
-        alternative = alternative or isinstance(value, Choice)
-        for item in parts(value):
-            yield from variables_with_alternatives(item, alternative, depth + 1)
+    return [variable for variable, _ in alternatives_of(Variable, value)]
 
 
 def access(
