@@ -9,18 +9,11 @@ from itertools import islice
 from typing import Any, ClassVar, NamedTuple
 from weakref import ReferenceType, ref
 
+from tpulint.absint.domain import values
 from tpulint.absint.domain.context import ConditionKey
 from tpulint.absint.domain.events import Arguments, Context
 from tpulint.absint.domain.site import Module, Site
-from tpulint.absint.domain.values import (
-    UNKNOWN,
-    Bound,
-    DeferredName,
-    External,
-    Value,
-    frozen,
-    options,
-)
+from tpulint.absint.domain.values import UNKNOWN, External, Value, frozen, options
 from tpulint.ordering import reachable
 from tpulint.syntax import ir
 
@@ -207,7 +200,7 @@ class ExternalObject(Value):
     arguments: tuple[tuple[str | None, Value], ...] = ()
     source: Value | None = None
     inner: Value | None = None
-    callee: DeferredName | None = None
+    callee: values.DeferredName | None = None
     call_arguments: Arguments = ()
     element: Value | None = None
     result: Value | None = None
@@ -377,7 +370,7 @@ def listed(items: Iterable[str], more: bool) -> str:
 
 def function_of(value: Value) -> Function | None:
     """Return the project's function behind a callable."""
-    while isinstance(value, Bound):
+    while isinstance(value, values.Bound):
         value = value.function
     return value if isinstance(value, Function) else None
 
@@ -401,8 +394,8 @@ def decorated(function: Function, cls: Class) -> Function | None:
 
     def held(current: Function) -> list[Function]:
         env = current.env
-        values = () if env is None or env.function is None else env.names.values()
-        return [inner for inner in map(function_of, values) if inner is not None]
+        names = () if env is None or env.function is None else env.names.values()
+        return [inner for inner in map(function_of, names) if inner is not None]
 
     methods = (inner for inner in reachable([function], held) if inner.owner is cls)
     return next(methods, None) if function.owner is None else None

@@ -9,38 +9,16 @@ from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import replace
 from typing import TypeGuard, TypeVar
 
+from tpulint.absint.domain import objects, values
 from tpulint.absint.domain.context import INIT_SCOPE, WITH
 from tpulint.absint.domain.events import Context, Tensor, Variable
-from tpulint.absint.domain.objects import (
-    Class,
-    ExternalObject,
-    Function,
-    Instance,
-    Mapping,
-    Sequence,
-)
-from tpulint.absint.domain.values import (
-    MAX_ALTERNATIVES,
-    UNKNOWN,
-    Bound,
-    Choice,
-    Const,
-    DictChoice,
-    External,
-    ModuleValue,
-    Number,
-    Opaque,
-    Text,
-    Value,
-    choice_of_many,
-    join,
-    options,
-)
+from tpulint.absint.domain.objects import Class, ExternalObject, Instance, Mapping, Sequence
+from tpulint.absint.domain.values import UNKNOWN, Choice, Const, External, Value, join, options
 
 V = TypeVar("V", bound=Value)
 MAX_STRUCTURE_DEPTH = 5  # structures within structures
 STRUCTURES = (Choice, Sequence, Mapping)
-CODE = (External, ModuleValue, Class, Function)
+CODE = (External, values.ModuleValue, Class, objects.Function)
 
 
 def tensors(value: Value) -> Iterator[Tensor]:
@@ -174,15 +152,15 @@ def item_of(mapping: Mapping, key: Value, in_program: bool = False) -> Value:
         return join(keyless)
     current = mapping.items.get(key.value, UNKNOWN)
     # Of the objects of one class each has a key of its own in the dict.
-    values = current, *keyless
-    paths = {value.path if isinstance(value, ExternalObject) else None for value in values}
-    return current if len(paths) == 1 and None not in paths else join(values)
+    every = current, *keyless
+    paths = {value.path if isinstance(value, ExternalObject) else None for value in every}
+    return current if len(paths) == 1 and None not in paths else join(every)
 
 
 def _entry(mapping: Mapping, key: Value, in_program: bool) -> Value:
     """Return the value of a key that is not seen: a setting may be any of the keys."""
     is_written = mapping.site is not None  # a module's `globals()` have names that no key means
-    is_setting = is_written and isinstance(key, (External, Opaque))
+    is_setting = is_written and isinstance(key, (External, values.Opaque))
     # A table with one entry has no other to give.
     is_single = is_written and len(mapping.items) == 1 and not mapping.set_at
     is_table = (
@@ -192,22 +170,22 @@ def _entry(mapping: Mapping, key: Value, in_program: bool) -> Value:
     )
     unseen = [] if mapping.complete or is_table else [UNKNOWN]
     alternatives = [*_rows(list(mapping.items.values())), *unseen]
-    value = choice_of_many(alternatives) if is_table else join(alternatives)
-    if in_program and len(alternatives) > MAX_ALTERNATIVES:
+    value = values.choice_of_many(alternatives) if is_table else join(alternatives)
+    if in_program and len(alternatives) > values.MAX_ALTERNATIVES:
         classes = [value for value in alternatives if isinstance(value, (Class, Instance))]
         if len(classes) >= len(alternatives) - 1:
-            value = choice_of_many(alternatives)
-    return DictChoice(value.options) if is_setting and isinstance(value, Choice) else value
+            value = values.choice_of_many(alternatives)
+    return values.DictChoice(value.options) if is_setting and isinstance(value, Choice) else value
 
 
-def _rows(values: list[Value]) -> list[Value]:
+def _rows(entries: list[Value]) -> list[Value]:
     """Return the values of a table; of many rows one, whose columns hold what any row holds.
 
     Each name of a model has its row: `{50: {"block": bottleneck, ...}, ...}`.
     """
-    rows = [value for value in values if isinstance(value, Mapping) and not value.open]
-    if len(values) <= MAX_ALTERNATIVES or len(rows) < len(values):
-        return values
+    rows = [value for value in entries if isinstance(value, Mapping) and not value.open]
+    if len(entries) <= values.MAX_ALTERNATIVES or len(rows) < len(entries):
+        return entries
     columns = dict.fromkeys(key for row in rows for key in row.items)
     items = {key: join(row.items[key] for row in rows if key in row.items) for key in columns}
     return [Mapping(items, made=rows[0].made)]
@@ -233,14 +211,14 @@ def start_of(value: Value) -> str | None:
     """Return the known beginning of a string; None where it is unknown, or `value` is no string."""
     if isinstance(value, Const):
         return value.value if isinstance(value.value, str) else None
-    return value.starts if isinstance(value, (Text, Tensor)) else None
+    return value.starts if isinstance(value, (values.Text, Tensor)) else None
 
 
 def end_of(value: Value) -> str:
     """Return what is known of the end of a string; empty where nothing is."""
     if isinstance(value, Const):
         return value.value if isinstance(value.value, str) else ""
-    return value.ends if isinstance(value, Text) else ""
+    return value.ends if isinstance(value, values.Text) else ""
 
 
 def uniform(items: Iterable[Value]) -> bool:
@@ -257,12 +235,12 @@ def _uniform(value: Value) -> bool:
         return not value.open and uniform(value.items)
     if isinstance(value, Choice):
         return uniform(value.options)
-    if isinstance(value, Bound):  # `config.steps`
+    if isinstance(value, values.Bound):  # `config.steps`
         return isinstance(value.function, External) and _uniform(value.receiver)
     if isinstance(value, ExternalObject):
         return value.context.computation is None
     # Python's, read once for all replicas.
-    return isinstance(value, (Const, External, Number, Opaque))
+    return isinstance(value, (Const, External, values.Number, values.Opaque))
 
 
 def is_counter(variable: Variable) -> bool:
@@ -282,7 +260,7 @@ def _is_single_number(value: Value) -> bool:
         return value.sort == "step"
     if isinstance(value, Tensor):
         return value.shape == ()
-    return is_flag(value) or isinstance(value, Number)
+    return is_flag(value) or isinstance(value, values.Number)
 
 
 def is_flag(value: Value) -> TypeGuard[External]:

@@ -5,45 +5,36 @@ from __future__ import annotations
 from collections.abc import Mapping as Names
 from functools import lru_cache
 
+from tpulint.absint.domain import objects, values
 from tpulint.absint.domain.events import Context, Tensor, Variable
 from tpulint.absint.domain.objects import (
-    RENAMED,
     Class,
-    ContextManagerValue,
-    Env,
     ExternalObject,
     Function,
     Instance,
     Mapping,
-    Sequence,
     Super,
-    TraceTimeValue,
     mro,
 )
 from tpulint.absint.domain.site import Module, Site
-from tpulint.absint.domain.values import (
-    NONE,
-    UNKNOWN,
-    Bound,
-    Choice,
-    Const,
-    ContextQuery,
-    External,
-    ModuleValue,
-    Opaque,
-    Partial,
-    Value,
-    join,
-    options,
-    outside,
-)
+from tpulint.absint.domain.values import Bound, Const, External, ModuleValue, Opaque, Value, options
 from tpulint.absint.interpreter import calls
 from tpulint.absint.interpreter.calls import opaque_arguments
 from tpulint.absint.interpreter.frame import Frame
 
 WITH_METHODS = (
-    *(Sequence, Mapping, ContextManagerValue, Const, Function, Partial, Bound, Tensor, Variable),
-    TraceTimeValue,
+    *(
+        objects.Sequence,
+        Mapping,
+        objects.ContextManagerValue,
+        Const,
+        Function,
+        values.Partial,
+        Bound,
+        Tensor,
+        Variable,
+    ),
+    objects.TraceTimeValue,
 )
 METHOD = "?."  # the path of a method whose receiver the call carries
 
@@ -64,9 +55,9 @@ def get(frame: Frame, base: Value, name: str, site: Site) -> Value:
     value = frame.library.attribute(frame, base, name, site)
     if value is not None:
         return value
-    if isinstance(base, Choice):
+    if isinstance(base, values.Choice):
         # None has no `name`.
-        held = [option for option in base.options if option != NONE] or base.options
+        held = [option for option in base.options if option != values.NONE] or base.options
         return base.each(get(frame, option, name, site) for option in held)
     if isinstance(base, ModuleValue):
         return frame.session.module_attribute(base, name, frame)
@@ -81,17 +72,17 @@ def get(frame: Frame, base: Value, name: str, site: Site) -> Value:
     if isinstance(base, ExternalObject):
         value = base.attributes.get(name)
         return method(base, name) if value is None else value
-    return method(base if isinstance(base, WITH_METHODS) else UNKNOWN, name)
+    return method(base if isinstance(base, WITH_METHODS) else values.UNKNOWN, name)
 
 
 def of_outside(frame: Frame, base: External, name: str) -> Value:
     """Return the attribute of something that is not in the project."""
     if name in frame.library.context_queries:
-        return ContextQuery(name)
+        return values.ContextQuery(name)
     path = base.path
     if name[:1].isupper():
         path = frame.library.base_of_class(path)
-    return outside(f"{path}.{name}")
+    return values.outside(f"{path}.{name}")
 
 
 def _of_instance(frame: Frame, base: Instance, name: str, site: Site) -> Value:
@@ -146,7 +137,7 @@ def _run_unseen(frame: Frame, instance: Instance, function: Value | None, module
     context = instance.context
     if context is None or context.computation is not None:
         context = Context()
-    inner = frame.inner(module, Env({}), context.without_recording())
+    inner = frame.inner(module, objects.Env({}), context.without_recording())
     with frame.session.guessing():
         args = opaque_arguments(function, instance)
         calls.call_function(inner, function, args, Site(module, -1))
@@ -181,7 +172,7 @@ def _of_class(cls: Class, name: str) -> Value:
     if isinstance(value, Function) and "classmethod" in value.hints:
         return Bound(value, cls)
     outer = (External(f"{base.path}.{name}") for base in mro(cls) if isinstance(base, External))
-    return next(outer, UNKNOWN) if value is None else value
+    return next(outer, values.UNKNOWN) if value is None else value
 
 
 def _in_class(cls: Class, name: str) -> Value | None:
@@ -192,7 +183,7 @@ def _in_class(cls: Class, name: str) -> Value | None:
 def put(frame: Frame, base: Value, name: str, item: Value) -> None:
     """Set `base.name = item`; under a condition the old value stays possible."""
     frame.library.bind(item, name)
-    if isinstance(base, Choice):
+    if isinstance(base, values.Choice):
         for option in base.options:
             put(frame, option, name, item)
         return
@@ -206,12 +197,12 @@ def put(frame: Frame, base: Value, name: str, item: Value) -> None:
         store, since = frame.session.globals_of(base, frame), None
     else:
         if isinstance(base, Function) and name == "__name__":
-            base.hints |= {RENAMED}
+            base.hints |= {objects.RENAMED}
         return
     is_sure = frame.context.runs_once_with(since) and not (
         isinstance(base, ModuleValue) and frame.context.is_guess
     )
-    store[name] = item if is_sure or name not in store else join([store[name], item])
+    store[name] = item if is_sure or name not in store else values.join([store[name], item])
 
 
 def put_any(frame: Frame, base: Value) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
 
+from tpulint.absint.domain import objects, values
 from tpulint.absint.domain.context import (
     CALLEE,
     DECORATED,
@@ -17,38 +18,10 @@ from tpulint.absint.domain.context import (
     Scope,
 )
 from tpulint.absint.domain.events import Argument, Arguments, Context
-from tpulint.absint.domain.objects import (
-    RENAMED,
-    Class,
-    ContextManagerValue,
-    Env,
-    ExternalObject,
-    Function,
-    Instance,
-    Mapping,
-    Sequence,
-    TracedCall,
-    function_of,
-    mro,
-)
+from tpulint.absint.domain.objects import Class, ExternalObject, Function, Instance, Sequence, mro
 from tpulint.absint.domain.site import CallStep, Site
 from tpulint.absint.domain.structures import all_tensors, holds_only_code
-from tpulint.absint.domain.values import (
-    MAX_CALLEES,
-    NONE,
-    UNKNOWN,
-    UNLISTED,
-    Bound,
-    Choice,
-    Const,
-    DictChoice,
-    External,
-    Opaque,
-    Partial,
-    Value,
-    choice_of_many,
-    join,
-)
+from tpulint.absint.domain.values import NONE, UNKNOWN, Bound, Choice, Opaque, Partial, Value, join
 from tpulint.absint.interpreter import dataclass_fields, transfer
 from tpulint.absint.interpreter.frame import Frame
 from tpulint.absint.interpreter.session import Identity
@@ -73,12 +46,12 @@ def call(frame: Frame, callee: Value, args: Arguments, site: Site, named: str = 
     wrapper = frame.library.wrapper(named, callee)
     if wrapper is not None:
         return frame.library.call(frame, wrapper, None, args, site)
-    if isinstance(callee, External):
+    if isinstance(callee, values.External):
         return frame.library.call(frame, callee, None, args, site)
     if isinstance(callee, Function):
         return call_function(frame, callee, args, site)
     if isinstance(callee, Bound):
-        if isinstance(callee.function, External):
+        if isinstance(callee.function, values.External):
             return frame.library.call(frame, callee.function, callee.receiver, args, site)
         if isinstance(callee.receiver, Instance) and isinstance(callee.function, Function):
             frame.library.note_method_call(frame, callee.function, callee.receiver, args, site)
@@ -102,16 +75,15 @@ def call(frame: Frame, callee: Value, args: Arguments, site: Site, named: str = 
         return frame.library.call_instance(frame, callee, args, site)
     if isinstance(callee, ExternalObject):
         return frame.library.call_object(frame, callee, args, site)
-    if callee is UNLISTED:
-        frame.session.note_unfollowed(
-            site, named or "a function", f"one of more than {MAX_CALLEES}"
-        )
+    if callee is values.UNLISTED:
+        reason = f"one of more than {values.MAX_CALLEES}"
+        frame.session.note_unfollowed(site, named or "a function", reason)
     return frame.library.call_unknown(frame, callee, args, site, named)
 
 
-def by_position(site: Site, *values: Value) -> Arguments:
+def by_position(site: Site, *items: Value) -> Arguments:
     """Return values as the arguments of a call at `site`, by position."""
-    return tuple([Argument(None, "", value, site) for value in values])
+    return tuple([Argument(None, "", item, site) for item in items])
 
 
 def _call_choice(frame: Frame, callee: Choice, args: Arguments, site: Site, named: str) -> Value:
@@ -125,7 +97,7 @@ def _call_choice(frame: Frame, callee: Choice, args: Arguments, site: Site, name
         with frame.at(_where_made(frame.context, callees[0]) if are_told_apart else frame.context):
             return call(frame, callees[0], args, site, named)
     results = []
-    kind = ENTRY if isinstance(callee, DictChoice) else CALLEE
+    kind = ENTRY if isinstance(callee, values.DictChoice) else CALLEE
     choice_key = ConditionKey(kind, site, answers=len(callees))
     for number, option in enumerate(callees):
         key = frame.library.condition_of_call(option)
@@ -138,7 +110,7 @@ def _call_choice(frame: Frame, callee: Choice, args: Arguments, site: Site, name
             results.append(call(frame, option, args, site, named))
     # Each object of a registry's classes has methods of its own.
     are_objects = all(isinstance(option, Class) or option is UNKNOWN for option in callees)
-    return choice_of_many(results) if are_objects else join(results)
+    return values.choice_of_many(results) if are_objects else join(results)
 
 
 def _are_made_in_other_branches(frame: Frame, callee: Choice) -> bool:
@@ -181,7 +153,7 @@ def _of_one_body(callees: list[Value]) -> list[Value]:
     """Leave one of a function and what traces it: either way its body is reached."""
     distinct: dict[Hashable, Value] = {}
     for number, value in enumerate(callees):
-        body, function = _body_of(value) or number, function_of(value)
+        body, function = _body_of(value) or number, objects.function_of(value)
         if body not in distinct or (function is not None and function.traced):
             distinct[body] = value
     return list(distinct.values())
@@ -223,20 +195,20 @@ def instantiate(frame: Frame, cls: Class, args: Arguments, site: Site) -> Value:
 def call_function(frame: Frame, function: Function, args: Arguments, site: Site) -> Value:
     """Read the body of `function` with its parameters bound."""
     if "contextmanager" in function.hints:  # it is read when it is entered
-        return ContextManagerValue("generator", site, GeneratorContextCall(function, args))
+        return objects.ContextManagerValue("generator", site, GeneratorContextCall(function, args))
     if not frame.can_enter(function, args, site):
         earlier = UNKNOWN if args else frame.session.returned.get(id(function.code), UNKNOWN)
         return earlier if holds_only_code(earlier) else _unread(frame, args, site)
     context = frame.context.called(CallStep(site, function.name))
     if function.traced:
-        payload = TracedCall(function, context.conditions)
+        payload = objects.TracedCall(function, context.conditions)
         label = frame.library.traced_function
         context = context.inside(Scope(FUNCTION, site, payload, label=label))
     elif DECORATED in function.hints:
         context = context.inside(Scope(WITH, site, UNKNOWN, effect=DECORATED))
     if UNCONVERTED in function.hints:
         context = context.inside(Scope(WITH, site, effect=UNCONVERTED))
-    inner = frame.inner(function.module, Env({}, function.env, function), context, function)
+    inner = frame.inner(function.module, objects.Env({}, function.env, function), context, function)
     inner.caller, inner.call_site = frame, site
     bind(inner, function, args)
     with frame.session.entered(function, args):
@@ -300,14 +272,14 @@ def bind(inner: Frame, function: Function, args: Arguments) -> None:
             if not starred and "**" not in keywords:
                 env[name] = function.defaults.get(name) or _default(inner, function, name, default)
             elif isinstance(default, Constant) and isinstance(default.value, (bool, type(None))):
-                env[name] = Opaque(name, default=Const(default.value))
+                env[name] = Opaque(name, default=values.Const(default.value))
             else:
                 env[name] = UNKNOWN
     if code.star is not None:
         env[code.star] = Sequence("tuple", rest, starred)
     if code.star_star is not None:
         rest_by_name = {key: item for key, item in keywords.items() if key != "**"}
-        env[code.star_star] = Mapping(rest_by_name, "**" in keywords, made=inner.context)
+        env[code.star_star] = objects.Mapping(rest_by_name, "**" in keywords, made=inner.context)
 
 
 def _default(inner: Frame, function: Function, name: str, default: Expression | None) -> Value:
@@ -328,7 +300,7 @@ def traced(callee: Value) -> Value:
     if isinstance(callee, Partial):
         function = traced(callee.function)
         if isinstance(function, Function):  # it is not seen by its name: a `partial` has none
-            function = replace(function, hints=function.hints | {RENAMED})
+            function = replace(function, hints=function.hints | {objects.RENAMED})
         return Partial(function, callee.args, callee.kwargs)
     if isinstance(callee, Choice):
         return join(traced(option) for option in callee.options)

@@ -6,15 +6,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
+from tpulint.absint.domain import objects
 from tpulint.absint.domain.context import DEPENDENCIES, STACK, UNSEEN, WITH, Scope
 from tpulint.absint.domain.events import ContextChange, Dependencies
-from tpulint.absint.domain.objects import (
-    ContextManagerValue,
-    Env,
-    ExternalObject,
-    Function,
-    Instance,
-)
+from tpulint.absint.domain.objects import ContextManagerValue, Function, Instance
 from tpulint.absint.domain.site import CallStep, Site
 from tpulint.absint.domain.values import NONE, UNKNOWN, Bound, Choice, Opaque, Value, join, options
 from tpulint.absint.interpreter import attributes, calls, transfer
@@ -39,7 +34,7 @@ def enter(frame: Frame, manager: Value, site: Site) -> Value:
             return calls.call(frame, entering, (), site, "__enter__")
     if isinstance(manager, Opaque) or manager is UNKNOWN:
         frame.open(Scope(WITH, site, manager, effect=UNSEEN))
-    if isinstance(manager, (ExternalObject, Opaque, Instance)):
+    if isinstance(manager, (objects.ExternalObject, Opaque, Instance)):
         return manager
     return UNKNOWN
 
@@ -77,7 +72,7 @@ def _enter_generator(frame: Frame, manager: ContextManagerValue, site: Site) -> 
         frame.open(*opened.get(id(function.code), ()))  # as it did before the budget was spent
         return UNKNOWN
     context = frame.context.called(CallStep(site, function.name))
-    inner = frame.inner(function.module, Env({}, function.env, function), context, function)
+    inner = frame.inner(function.module, objects.Env({}, function.env, function), context, function)
     calls.bind(inner, function, args)
     with frame.session.entered(function, args):
         inner.block(function.code.body)

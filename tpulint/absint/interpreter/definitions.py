@@ -4,16 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from tpulint.absint.domain import objects
 from tpulint.absint.domain.context import DECORATED, UNCONVERTED
-from tpulint.absint.domain.objects import (
-    AS_WRITTEN,
-    Class,
-    ContextManagerValue,
-    Env,
-    ExternalObject,
-    Function,
-    function_of,
-)
+from tpulint.absint.domain.objects import Class, Function
 from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.values import Bound, External, Imported, Partial, Value
 from tpulint.absint.interpreter import calls
@@ -56,13 +49,13 @@ def _with_decorators(frame: Frame, function: Value, code: ir.FunctionCode) -> Va
         if decorated is not None:
             unchanged += decorated is function
             function = decorated
-        elif not isinstance(decorator, ContextManagerValue):
+        elif not isinstance(decorator, objects.ContextManagerValue):
             # One that is not seen may trace the function unless its name tells.
             name = last_name(node.callee if isinstance(node, CallNode) else node)
             if isinstance(function, Function) and frame.library.may_trace(name):
                 function = replace(function, hints=function.hints | {DECORATED})
     if 0 < unchanged == len(code.decorators) and isinstance(function, Function):
-        function.hints |= {AS_WRITTEN}
+        function.hints |= {objects.AS_WRITTEN}
     return function
 
 
@@ -71,9 +64,9 @@ def _decorated(frame: Frame, function: Value, decorator: Value, site: Site) -> V
     decorator_options: Options = ()
     if isinstance(decorator, Partial) and isinstance(decorator.function, External):
         decorator_options, decorator = decorator.kwargs, decorator.function
-    if isinstance(decorator, (ExternalObject, ContextManagerValue)) or not isinstance(
-        function, (Function, Bound)
-    ):
+    if isinstance(
+        decorator, (objects.ExternalObject, objects.ContextManagerValue)
+    ) or not isinstance(function, (Function, Bound)):
         return None
     if isinstance(decorator, External):
         decorated = frame.library.decorate(frame, function, decorator, decorator_options)
@@ -102,7 +95,7 @@ def define_class(frame: Frame, code: ir.ClassCode) -> Class:
         base for base in map(frame.value, code.bases) if isinstance(base, (Class, External))
     )
     cls = Class(code, frame.module, frame.env, bases, {})
-    inner = frame.inner(frame.module, Env({}, frame.env), frame.context)
+    inner = frame.inner(frame.module, objects.Env({}, frame.env), frame.context)
     for statement in code.body:
         if isinstance(statement, Define):
             function = frame.module.facts.functions[statement.function]
@@ -117,6 +110,6 @@ def define_class(frame: Frame, code: ir.ClassCode) -> Class:
     # return.
     site = Site(frame.module, code.place)
     for decorator in map(frame.value, reversed(code.decorators)):
-        if function_of(decorator) is not None:
+        if objects.function_of(decorator) is not None:
             calls.call(frame, decorator, calls.by_position(site, cls), site)
     return cls

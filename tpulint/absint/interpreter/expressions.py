@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
+from tpulint.absint.domain import objects, values
 from tpulint.absint.domain.context import (
     COND,
     GUARD,
@@ -20,30 +21,10 @@ from tpulint.absint.domain.context import (
     Scope,
 )
 from tpulint.absint.domain.events import Argument, Arguments, Tensor
-from tpulint.absint.domain.objects import (
-    Class,
-    Function,
-    Instance,
-    Mapping,
-    Sequence,
-    TraceTimeValue,
-    mro,
-)
+from tpulint.absint.domain.objects import Mapping, Sequence
 from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.structures import rebind
-from tpulint.absint.domain.values import (
-    NONE,
-    UNKNOWN,
-    Choice,
-    Const,
-    ContextQuery,
-    External,
-    Imported,
-    Opaque,
-    Value,
-    join,
-    options,
-)
+from tpulint.absint.domain.values import UNKNOWN, Const, External, Opaque, Value, join, options
 from tpulint.absint.interpreter import attributes, calls, operators, transfer
 from tpulint.absint.interpreter.definitions import named_defaults
 from tpulint.absint.interpreter.frame import Frame, Library
@@ -53,7 +34,7 @@ from tpulint.syntax.nodes import NOWHERE, Expression, first_place, guards_creati
 
 def truth(value: Value) -> bool | None:
     """Python's truth of `value`, None where it is not known."""
-    if not isinstance(value, Choice):
+    if not isinstance(value, values.Choice):
         return _truth(value)
     results = set(map(_truth, value.options))
     return results.pop() if len(results) == 1 else None
@@ -64,9 +45,9 @@ def _truth(value: Value) -> bool | None:
         return bool(value.value)
     if isinstance(value, (Sequence, Mapping)):
         return None if value.open else bool(value.items)
-    if isinstance(value, Instance):
-        for cls in mro(value.cls):  # objects of a class may say that they are false, or empty
-            if isinstance(cls, Class):
+    if isinstance(value, objects.Instance):
+        for cls in objects.mro(value.cls):  # they may say that they are false, or empty
+            if isinstance(cls, objects.Class):
                 if "__bool__" in cls.names or "__len__" in cls.names:
                     return None
             elif cls != External("builtins.object"):
@@ -79,7 +60,7 @@ def condition_key(library: Library, value: Value, node: Expression, site: Site) 
     """Return the identity of an unknown test: the same opaque thing, else the place of the test."""
     alternatives = options(value)
     are_constants = all(isinstance(option, Const) for option in alternatives)
-    asks_what_is_open = any(isinstance(option, ContextQuery) for option in alternatives)
+    asks_what_is_open = any(isinstance(option, values.ContextQuery) for option in alternatives)
     if asks_what_is_open or (len(alternatives) > 1 and are_constants):
         return ConditionKey(STATE, site, test=node)
     if isinstance(value, Opaque) and (
@@ -106,7 +87,7 @@ def value(frame: Frame, node: Expression) -> Value:
 
 def _name(frame: Frame, node: nodes.Name) -> Value:
     item = frame.env.names.get(node.id)
-    if item is not None and not isinstance(item, Imported):
+    if item is not None and not isinstance(item, values.Imported):
         return item
     return frame.lookup(node.id)
 
@@ -205,7 +186,7 @@ def _part(items: list[Value], names: list[str], bounds: list[Value]) -> list[Val
     numbers = {
         name: bound.value
         for name, bound in zip(names, bounds, strict=True)
-        if isinstance(bound, Const) and (bound == NONE or type(bound.value) is int)
+        if isinstance(bound, Const) and (bound == values.NONE or type(bound.value) is int)
     }
     if len(numbers) < len(bounds) or numbers.get("step") == 0:
         return None
@@ -214,7 +195,7 @@ def _part(items: list[Value], names: list[str], bounds: list[Value]) -> list[Val
 
 def _lambda(frame: Frame, node: nodes.Lambda) -> Value:
     code = frame.module.facts.functions[node.function]
-    return Function(code, frame.module, frame.env, defaults=named_defaults(frame, code))
+    return objects.Function(code, frame.module, frame.env, defaults=named_defaults(frame, code))
 
 
 def _conditional(frame: Frame, node: nodes.Conditional) -> Value:
@@ -225,7 +206,7 @@ def _conditional(frame: Frame, node: nodes.Conditional) -> Value:
     if answer is not None:
         return value(frame, node.body if answer else node.orelse)
     site = frame.site(node.place)
-    if isinstance(test, TraceTimeValue):
+    if isinstance(test, objects.TraceTimeValue):
         transfer.note_trace_time_value(frame, "decides", test, site)
     traced = isinstance(test, Tensor) and frame.context.converts_control_flow
     transfer.note_tensor_test(frame, test, node.test, "if")

@@ -9,19 +9,12 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import Protocol
 
+from tpulint.absint.domain import values
 from tpulint.absint.domain.events import Context
 from tpulint.absint.domain.objects import Env
 from tpulint.absint.domain.program import ProgramEvents
 from tpulint.absint.domain.site import Module
-from tpulint.absint.domain.values import (
-    UNKNOWN,
-    DeferredName,
-    External,
-    Imported,
-    ModuleValue,
-    Value,
-    outside,
-)
+from tpulint.absint.domain.values import External, Imported, ModuleValue, Value, outside
 from tpulint.absint.resolver.import_graph import PACKAGE, Files
 from tpulint.absint.resolver.project import Project
 
@@ -224,7 +217,7 @@ class ModuleLinker(ABC):
         inner = self.project.files.child(base.path, name)
         if inner is not None:
             return ModuleValue(inner, f"{base.dotted}.{name}")
-        return global_value or DeferredName(f"{base.dotted}.{name}", base, name)
+        return global_value or values.DeferredName(f"{base.dotted}.{name}", base, name)
 
     def globals_of(self, base: ModuleValue, asking: Importer) -> dict[str, Value]:
         """Return the names of a module, to set one; those of a copy where it is not read."""
@@ -233,7 +226,7 @@ class ModuleLinker(ABC):
 
     def force_load(self, value: Value) -> Value:
         """Return `value`, its module now read: it was passed by, and given to an entry point."""
-        if not isinstance(value, DeferredName):
+        if not isinstance(value, values.DeferredName):
             return value
         module = self.project.module(value.base.path)
         global_value = self.module_name(module, value.name) if module is not None else None
@@ -244,7 +237,7 @@ class ModuleLinker(ABC):
         if not isinstance(value, Imported):
             return value
         if hops > MAX_REEXPORTS:
-            return UNKNOWN
+            return values.UNKNOWN
         base = ModuleValue(value.path, value.dotted)
         return self.module_attribute(base, value.name, asking, hops)
 

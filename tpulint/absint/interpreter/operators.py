@@ -8,29 +8,16 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TypeGuard
 
+from tpulint.absint.domain import objects, values
 from tpulint.absint.domain.events import MixedOperands, Tensor, Variable
-from tpulint.absint.domain.objects import (
-    Class,
-    ExternalObject,
-    Function,
-    Instance,
-    Mapping,
-    Sequence,
-    function_of,
-)
+from tpulint.absint.domain.objects import ExternalObject, Instance, Mapping, Sequence
 from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.structures import end_of, is_flag, item_of, of_scalars, start_of, uniform
 from tpulint.absint.domain.values import (
-    NONE,
     UNKNOWN,
-    Bound,
-    Choice,
     Const,
-    ContextQuery,
     External,
-    Number,
     Opaque,
-    Scaled,
     Text,
     Value,
     join,
@@ -71,11 +58,11 @@ def operation(
     """Apply an operator, which builds an operation on tensors and variables."""
     frame.count_possible_operation()
     listed = list(items)
-    if name == "not" and len(listed) == 1 and isinstance(listed[0], ContextQuery):
+    if name == "not" and len(listed) == 1 and isinstance(listed[0], values.ContextQuery):
         return listed[0]
     drawn = transfer.first_trace_time_value(listed)
     if not any(map(_may_be_touched, listed)) or _is_of_text(frame, name, listed):
-        return drawn or (Number() if _is_arithmetic(name, listed) else UNKNOWN)
+        return drawn or (values.Number() if _is_arithmetic(name, listed) else UNKNOWN)
     if drawn is not None:
         transfer.note_trace_time_value(frame, "computes", drawn, site)
     sites = _sites(frame, operands, site)
@@ -144,7 +131,7 @@ def _dtype(frame: Frame, name: str, operands: list[Value], site: Site) -> str | 
 
 def _may_be_touched(value: Value) -> bool:
     """Return whether it is a tensor or a variable, or may be one."""
-    if isinstance(value, Choice):
+    if isinstance(value, values.Choice):
         return any(map(_may_be_touched, value.options))
     return isinstance(value, (Tensor, Variable))
 
@@ -167,7 +154,7 @@ def compare(
     frame: Frame, op: str, left: Value, right: Value, site: Site, operands: tuple[Expression, ...]
 ) -> Value:
     for option in (*options(left), *options(right)):
-        if isinstance(option, ContextQuery):
+        if isinstance(option, values.ContextQuery):
             return option
     answer = _of_setting(frame, op, left, right)
     if answer is not None:
@@ -196,9 +183,10 @@ def compare(
             else:
                 same = left.equal_to(repr(right.value))
             return same if op == "Equal" else same.negated()
-        other = left if right == NONE else right
-        if NONE in (left, right) and any(isinstance(part, Tensor) for part in options(other)):
-            return _verdict(_identical(other, NONE), op == "Equal")  # no tensor is compared with it
+        other = left if right == values.NONE else right
+        has_tensor = any(isinstance(part, Tensor) for part in options(other))
+        if has_tensor and values.NONE in (left, right):  # no tensor is compared with it
+            return _verdict(_identical(other, values.NONE), op == "Equal")
     if op in ("In", "NotIn"):
         answer = _is_member(frame, left, right, op == "In")
         return _verdict(_held(frame, left, right), op == "In") if answer is None else answer
@@ -235,9 +223,9 @@ def _is_number(value: Value) -> TypeGuard[Const]:
     return isinstance(value, Const) and isinstance(value.value, (bool, int, float))
 
 
-def _are_members(frame: Frame, *values: Value) -> bool:
+def _are_members(frame: Frame, *items: Value) -> bool:
     """Return whether all are members of one enumeration: no two of these are one."""
-    groups = [isinstance(value, External) and frame.library.members(value) for value in values]
+    groups = [isinstance(item, External) and frame.library.members(item) for item in items]
     return all(groups) and len(set(groups)) <= 1
 
 
@@ -281,10 +269,10 @@ def fill(frame: Frame, holder: Mapping, key: Value) -> None:
 
 def _identical(left: Value, right: Value) -> bool | None:
     """Return the answer to `is` where one side is None; other uses of `is` are not modelled."""
-    if right != NONE:
+    if right != values.NONE:
         return None
-    are_none = {option == NONE for option in options(left)}
-    seen = (Const, Tensor, Variable, Function, Class, Instance, Sequence, Mapping)
+    are_none = {option == values.NONE for option in options(left)}
+    seen = (Const, Tensor, Variable, objects.Function, objects.Class, Instance, Sequence, Mapping)
     is_seen = all(isinstance(option, seen) for option in options(left))
     return are_none.pop() if is_seen and len(are_none) == 1 else None
 
@@ -306,7 +294,7 @@ def binary(
         return repeated(right, left, site)
     if isinstance(left, Const) and isinstance(right, Const):
         return folded(op, left.value, right.value)
-    if isinstance(left, Scaled) or isinstance(right, Scaled):
+    if isinstance(left, values.Scaled) or isinstance(right, values.Scaled):
         scaled = _scaled(op, left, right)
         if scaled is not None:
             return scaled
@@ -323,9 +311,9 @@ def binary(
 
 def _present(value: Value) -> Value:
     """Return an operand that may be None: with None there is nothing to compute."""
-    if not isinstance(value, Choice):
+    if not isinstance(value, values.Choice):
         return value
-    return join([option for option in value.options if option != NONE])
+    return join([option for option in value.options if option != values.NONE])
 
 
 def _text_with_start(op: str, starts: str, right: Value, result: Value) -> Value:
@@ -410,7 +398,7 @@ def folded(op: str, left: object, right: object) -> Value:
         if op == "Power" and 0 <= right <= MAX_EXPONENT and abs(left) <= MAX_BASE:
             return Const(left**right)
     are_numbers = all(isinstance(side, (bool, int, float)) for side in (left, right))
-    return Number() if are_numbers and op in ARITHMETIC else UNKNOWN
+    return values.Number() if are_numbers and op in ARITHMETIC else UNKNOWN
 
 
 def _scaled(op: str, left: Value, right: Value) -> Value | None:
@@ -432,13 +420,13 @@ def _scaled(op: str, left: Value, right: Value) -> Value | None:
         power -= other_power
     if power == 0:
         return UNKNOWN if number is None else Const(number)
-    unit = next(side.unit for side in (left, right) if isinstance(side, Scaled))
-    return Scaled(unit, number, power) if abs(power) == 1 else UNKNOWN
+    unit = next(side.unit for side in (left, right) if isinstance(side, values.Scaled))
+    return values.Scaled(unit, number, power) if abs(power) == 1 else UNKNOWN
 
 
 def _factor(value: Value) -> tuple[int | None, int] | None:
     """Return a number, if it is seen, and the power of the unit; None if it may be no number."""
-    if isinstance(value, Scaled):
+    if isinstance(value, values.Scaled):
         return value.number, value.power
     if isinstance(value, Const):
         return (value.value, 0) if type(value.value) is int else None
@@ -446,7 +434,7 @@ def _factor(value: Value) -> tuple[int | None, int] | None:
 
 
 def subscript(frame: Frame, base: Value, index: Value, site: Site) -> Value:
-    if isinstance(base, Choice):
+    if isinstance(base, values.Choice):
         return base.each(subscript(frame, option, index, site) for option in base.options)
     fields = dataclass_fields.items(base)
     if fields is not None:
@@ -478,7 +466,7 @@ def subscript(frame: Frame, base: Value, index: Value, site: Site) -> Value:
         return base.child(f"[{index.value!r}]", f"{base.path}[{index.value!r}]")
     if isinstance(base, ExternalObject) and base.callee is not None and isinstance(index, Const):
         return base.item(index)
-    if isinstance(base, Bound):
+    if isinstance(base, values.Bound):
         return frame.library.item(frame, base, site)
     if isinstance(base, External) and base.path == ENVIRONMENT and isinstance(index, Const):
         return frame.session.flag(f"{base.path}[{index.value!r}]")
@@ -503,7 +491,7 @@ def element_of(frame: Frame, value: Value, site: Site) -> Value:
 
 def next_of(frame: Frame, value: Value, site: Site) -> Value:
     """Return one item of an iteration over `value`."""
-    if isinstance(value, Choice):
+    if isinstance(value, values.Choice):
         # Where it may be a list, too, a test may have sent all that is no list elsewhere.
         are_tensors = all(isinstance(option, Tensor) for option in value.options)
         return join(
@@ -530,7 +518,7 @@ def _element_of_object(frame: Frame, value: Instance, site: Site) -> Value:
     """Return what `__iter__` of a class of the project gives, or its `__next__`."""
     for name in ("__iter__", "__next__"):
         method = attributes.get(frame, value, name, site)
-        if function_of(method) is None:
+        if objects.function_of(method) is None:
             return UNKNOWN
         result = calls.call(frame, method, (), site)
         if result is not value:
@@ -540,7 +528,7 @@ def _element_of_object(frame: Frame, value: Instance, site: Site) -> Value:
 
 def unpack(frame: Frame, value: Value, count: int, site: Site) -> list[Value]:
     """Return the values that `a, b = value` binds."""
-    if isinstance(value, Choice):
+    if isinstance(value, values.Choice):
         rows = [unpack(frame, option, count, site) for option in value.options]
         return [value.each(row[n] for row in rows) for n in range(count)]
     fields = dataclass_fields.items(value)

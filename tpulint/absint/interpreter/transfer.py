@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from tpulint.absint.domain import events, objects, structures
 from tpulint.absint.domain.context import (
     ALTERNATIVE,
     COND,
@@ -15,44 +16,16 @@ from tpulint.absint.domain.context import (
     WHILE,
     ConditionKey,
 )
-from tpulint.absint.domain.events import (
-    FOR,
-    TOUCHES,
-    Access,
-    ApiCall,
-    Argument,
-    Carried,
-    Context,
-    Effect,
-    LayerCall,
-    Operation,
-    Tensor,
-    Use,
-    Variable,
-    joined_trail,
-)
-from tpulint.absint.domain.objects import (
-    ExternalObject,
-    Mapping,
-    Sequence,
-    TraceTimeValue,
-    function_of,
-)
+from tpulint.absint.domain.events import Context, Operation, Tensor, Use, Variable
+from tpulint.absint.domain.objects import Mapping, Sequence, TraceTimeValue
 from tpulint.absint.domain.site import Site
-from tpulint.absint.domain.structures import (
-    MAX_STRUCTURE_DEPTH,
-    STRUCTURES,
-    all_tensors,
-    alternatives_of,
-    uniform,
-    with_alternatives,
-)
+from tpulint.absint.domain.structures import all_tensors, alternatives_of, uniform
 from tpulint.absint.domain.values import UNKNOWN, Choice, Value, join, options
 from tpulint.absint.interpreter.frame import Frame
 from tpulint.finding import Certainty
 from tpulint.syntax.nodes import BoolOperation, Expression, first_place
 
-HOLDERS_OF_TENSORS = (Tensor, Variable, *STRUCTURES)  # a tensor or a variable
+HOLDERS_OF_TENSORS = (Tensor, Variable, *structures.STRUCTURES)  # a tensor or a variable
 
 
 def touch(
@@ -75,7 +48,7 @@ def touch(
         if isinstance(item, Tensor):
             take(frame, item, site, taker, certainty, False, shown)
             continue
-        for tensor, alternative in with_alternatives(item, kinds=True):
+        for tensor, alternative in structures.with_alternatives(item, kinds=True):
             take(frame, tensor, site, taker, certainty, alternative, shown)
         for variable, alternative in alternatives_of(Variable, item):
             access(frame, variable, mode, taker, site, alternative, shown=shown)
@@ -104,11 +77,11 @@ def access(
     if alternative:
         context = context.when(ConditionKey(ALTERNATIVE, site), variable)
     graph = frame.session.graph
-    operation = graph.touch(context, site, mode, after) if mode in TOUCHES else None
+    operation = graph.touch(context, site, mode, after) if mode in events.TOUCHES else None
     if frame.context.is_unrecorded:
         return
     holder = frame.context.computation or frame.session.program
-    holder.accesses.append(Access(variable, mode, how, shown or site, context, operation))
+    holder.accesses.append(events.Access(variable, mode, how, shown or site, context, operation))
 
 
 def take(
@@ -169,7 +142,7 @@ def note_carried(frame: Frame, before: Iterable[Value], after: Iterable[Value | 
         return
     for old, new in zip(before, after, strict=False):
         if isinstance(old, Tensor) and isinstance(new, Tensor) and old is not new:
-            computation.carried.append(Carried(old, new, frame.context))
+            computation.carried.append(events.Carried(old, new, frame.context))
 
 
 def _source(tensor: Tensor) -> Operation | None:
@@ -220,7 +193,9 @@ def flow(
     """Return a new tensor, made of `taken` by a new operation or by this one."""
     context = frame.context
     here = context.cluster
-    output = Tensor(context, site, sort, joined_trail(here, [tensor.trail for tensor in taken]))
+    output = Tensor(
+        context, site, sort, events.joined_trail(here, [tensor.trail for tensor in taken])
+    )
     output.computed = here is None and context.computation is not None
     for tensor in taken:
         output.per_replica |= tensor.per_replica
@@ -235,14 +210,14 @@ def flow(
     return output
 
 
-def _met(taken: list[Tensor], context: Context) -> LayerCall | None:
+def _met(taken: list[Tensor], context: Context) -> events.LayerCall | None:
     """Return what of a model that is being put together an operation on `taken` depends on."""
     if not taken or context.computation is not None:
         return None
     sources = tuple([tensor.layer for tensor in taken if tensor.layer is not None])
     if not sources:
         return None
-    return sources[0] if len(sources) == 1 else LayerCall(None, (), None, context, sources)
+    return sources[0] if len(sources) == 1 else events.LayerCall(None, (), None, context, sources)
 
 
 def passed_on(frame: Frame, tensor: Tensor, site: Site) -> Tensor:
@@ -256,7 +231,7 @@ def each_tensor(value: Value, change: Callable[[Tensor], Value], depth: int = 0)
     """Return `value` with every tensor in it changed; the structure stays."""
     if isinstance(value, Tensor):
         return change(value)
-    if depth >= MAX_STRUCTURE_DEPTH:
+    if depth >= structures.MAX_STRUCTURE_DEPTH:
         return value
     if isinstance(value, Choice):
         return join(each_tensor(option, change, depth + 1) for option in value.options)
@@ -333,7 +308,7 @@ def note_effect(
     """Record an effect of Python that device code has while it is traced, if this is such code."""
     context, computation = frame.context, frame.recorded
     if computation is not None and context.on_device:
-        computation.effects.append(Effect(kind, name, site, context, source or site, sure))
+        computation.effects.append(events.Effect(kind, name, site, context, source or site, sure))
 
 
 def note_formatting(frame: Frame, formatted: Value, how: str, site: Site) -> None:
@@ -347,9 +322,9 @@ def note_formatting(frame: Frame, formatted: Value, how: str, site: Site) -> Non
 def note_loop(frame: Frame, iterated: Value, site: Site) -> None:
     """Record a loop of a computation over an object as a call of `for`."""
     computation = frame.recorded
-    if computation is not None and isinstance(iterated, ExternalObject):
-        argument = Argument(None, "", iterated, site)
-        call = ApiCall(FOR, site, frame.context, (argument,), None, UNKNOWN)
+    if computation is not None and isinstance(iterated, objects.ExternalObject):
+        argument = events.Argument(None, "", iterated, site)
+        call = events.ApiCall(events.FOR, site, frame.context, (argument,), None, UNKNOWN)
         computation.calls.append(call)
 
 
@@ -410,5 +385,5 @@ def note_unread(
     if not context.on_device or context.is_unrecorded:
         return
     matters = is_parameter or all_tensors(arguments)
-    if matters or any(function_of(value) or variables(value) for value in arguments):
+    if matters or any(objects.function_of(value) or variables(value) for value in arguments):
         frame.session.note_unfollowed(site, name, reason, kind)
