@@ -36,7 +36,7 @@ RUNTIME = [path for path in MODULES if package_of(dotted(path)) == "runtime"]
 
 # The packages that read Python, whatever its libraries: a second front end needs no change there.
 PYTHON_ONLY = ("absint.domain", "absint.interpreter", "absint.resolver")
-KNOWN_TO_PYTHON = {*PYTHON_ONLY, "syntax", "finding", "source", "disk", "notebook"}
+KNOWN_TO_PYTHON = {*PYTHON_ONLY, "syntax", "finding", "source", "disk", "notebook", "ordering"}
 LIBRARIES = re.compile(
     r"(?i)tensorflow|keras|(?<!ou)tpu|flax|estimator|gpu|autograph|\b(?:tf|jax|torch)\b"
 )

@@ -75,12 +75,12 @@ def if_(frame: Frame, node: nodes.If) -> bool:
         else_ended = frame.block(node.orelse)
     if ended:  # the rest of the block is the else side's, under its condition
         end = else_side.end
-        frame.context = _unless_it_fails(frame, end, key, False) if fails else end
+        frame.resume(_unless_it_fails(frame, end, key, False) if fails else end)
         return else_ended
     if else_ended:
         frame.env.names = then_names
         fails, end = frame.exit_count == before, then_side.end
-        frame.context = _unless_it_fails(frame, end, key, True) if fails else end
+        frame.resume(_unless_it_fails(frame, end, key, True) if fails else end)
         return False
     frame.env.names = _joined(then_names, frame.env.names)
     return False

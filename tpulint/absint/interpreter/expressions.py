@@ -234,8 +234,7 @@ def _bool(frame: Frame, node: nodes.BoolOperation) -> Value:
                 break
             if answer is None:
                 site = frame.site(first_place(operand))
-                key = condition_key(frame.library, item, operand, site)
-                frame.context = frame.context.when(key, goes_on)
+                frame.assume(condition_key(frame.library, item, operand, site), goes_on)
     return join(results)
 
 

@@ -292,7 +292,7 @@ class Frame(ABC):
     """Names, context and results of one call.
 
     The context moves as scopes are entered (`with frame.within(scope):`) and as the paths
-    of branches join.
+    of branches join; it is changed nowhere but here and in `Entered`.
     """
 
     def __init__(
@@ -370,6 +370,14 @@ class Frame(ABC):
     def scopes_closed(self) -> Scoped:
         """Close at the end of the block what was opened in it; conditions stay."""
         return Scoped(self)
+
+    def assume(self, key: ConditionKey, branch: object) -> None:
+        """Reach what follows only under a condition."""
+        self.context = self.context.when(key, branch)
+
+    def resume(self, context: Context) -> None:
+        """Go on in `context`, where a branch ended: what follows is reached by it alone."""
+        self.context = context
 
     @property
     def exit_count(self) -> int:
