@@ -12,19 +12,7 @@ import tensorflow as tf
 from tpulint.runtime import emulator
 from tpulint.runtime.emulate.calls import launch, mark_as_computed, note_computed
 from tpulint.runtime.emulate.system import current_state, lost_variable
-from tpulint.runtime.pods.devices import (
-    COORDINATORS_CPU,
-    PLACED,
-    asked_for_device,
-    core_name,
-    executing_device,
-    host_of,
-    hosts_are_remote,
-    is_emulated,
-    is_on_connected_host,
-    is_on_pod,
-    job_of_cores,
-)
+from tpulint.runtime.pods import devices
 from tpulint.runtime.tensorflow_internals import graphs
 from tpulint.runtime.tensorflow_internals.modules import (
     eager_context,
@@ -47,23 +35,23 @@ REPORTED = "eager tensors report the emulated core that they are on"
 
 def core_of(value: Any) -> str | None:
     """Return the core of an eager tensor, or of an operation of a graph that is placed on one."""
-    core: str | None = getattr(value, PLACED, None)
+    core: str | None = getattr(value, devices.PLACED, None)
     return core
 
 
 def set_core(values: Any, device: str | None) -> None:
     """Make the eager tensors in `values` report `device` as theirs, if that is emulated."""
-    if not device or not is_emulated(device):
+    if not device or not devices.is_emulated(device):
         return
     for value in values if isinstance(values, list) else [values]:
         if isinstance(value, list):
             set_core(value, device)
         elif isinstance(value, ops.EagerTensor):
-            setattr(value, PLACED, device)
+            setattr(value, devices.PLACED, device)
 
 
-emulated_patch(f"{_OPS}.EagerTensor.device", why=REPORTED)(asked_for_device)
-emulated_patch(f"{_OPS}.EagerTensor.backing_device", why=REPORTED)(asked_for_device)
+emulated_patch(f"{_OPS}.EagerTensor.device", why=REPORTED)(devices.asked_for_device)
+emulated_patch(f"{_OPS}.EagerTensor.backing_device", why=REPORTED)(devices.asked_for_device)
 
 
 @emulated_patch(f"{_EXECUTE}.TFE_Py_FastPathExecute", why=REPORTED)
@@ -95,17 +83,17 @@ def _run_function(
     functions = emulator.current_part(FunctionCores)
     is_launch = functions.holds_computation(name)
     # This process leads a step: it sends each host its part.
-    if hosts_are_remote() and is_launch:
-        where = COORDINATORS_CPU
+    if devices.hosts_are_remote() and is_launch:
+        where = devices.COORDINATORS_CPU
     else:
-        where = executing_device(device) if is_on_connected_host(device) else device
+        where = devices.executing_device(device) if devices.is_on_connected_host(device) else device
     with launch() if is_launch else contextlib.nullcontext():
         results = run(handle, where, operation, inputs, *others)
     if is_launch:
         mark_as_computed(results)
     is_function = name in functions or eager_context.context().has_function(name)
-    if device and is_emulated(device) and (is_on_pod(device) or not is_function):
-        set_core(results, host_of(device) if is_function else device)
+    if device and devices.is_emulated(device) and (devices.is_on_pod(device) or not is_function):
+        set_core(results, devices.host_of(device) if is_function else device)
     if name in functions:
         for result, core in zip(results, functions[name](device or "", inputs)):
             set_core(result, core)
@@ -282,9 +270,9 @@ calls the function, the number of the argument that is on the same core, or None
 def name_results(results: Sequence[Any], device_assignment: Any) -> None:
     """Note the core of each replica's results, if they are of a graph."""
     for replica, result in enumerate(results):
-        device = core_name(replica)
+        device = devices.core_name(replica)
         if device_assignment is not None:
-            device = device_assignment.tpu_device(replica=replica, job=job_of_cores())
+            device = device_assignment.tpu_device(replica=replica, job=devices.job_of_cores())
         for tensor in tf.nest.flatten(result, expand_composites=True):
             if isinstance(tensor, tf.Tensor) and not isinstance(tensor, graphs.EagerTensor):
                 _cores_in(tensor.graph)[tensor.name] = graphs.canonical_device(device)
@@ -332,7 +320,7 @@ class FunctionCores(dict[str, Callable[[str, Sequence[Any]], Sequence[str | None
         cores_of_results = getattr(tensor.graph, _CORES, {})
         # A tf.function passes what it returns through identities.
         while tensor.name not in cores_of_results and tensor.op.type == "Identity":
-            if is_emulated(tensor.op.device):
+            if devices.is_emulated(tensor.op.device):
                 break
             tensor = tensor.op.inputs[0]
         op = tensor.op
@@ -356,7 +344,7 @@ class FunctionCores(dict[str, Callable[[str, Sequence[Any]], Sequence[str | None
             names = [input_.name for input_ in tensor.graph.inputs]
             return names.index(tensor.name) if tensor.name in names else None
         result_core: str | None = cores_of_results.get(tensor.name)
-        if result_core is None and is_emulated(tensor.op.device):
+        if result_core is None and devices.is_emulated(tensor.op.device):
             return graphs.canonical_device(tensor.op.device)  # type: ignore[no-any-return]
         return result_core
 

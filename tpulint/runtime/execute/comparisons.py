@@ -13,15 +13,8 @@ from typing import Any
 
 import tensorflow as tf
 
+from tpulint.runtime import errors
 from tpulint.runtime.emulator import current, current_part
-from tpulint.runtime.errors import (
-    EmptyReplicaWarning,
-    EqualRowsWarning,
-    PartialNanWarning,
-    RuntimeFaultWarning,
-    UnsynchronizedVariableWarning,
-    warn,
-)
 from tpulint.runtime.execute.raising import call_python_if, computed_by_python
 from tpulint.runtime.execute.tensor_map import TensorMap
 from tpulint.runtime.extract.copying import find_sizes
@@ -144,9 +137,9 @@ class _ReplicaValues:
         counts = (not nan and self.can_spread) or any(
             not empty.isdisjoint(replicas) for replicas in nan
         )
-        warning: RuntimeFaultWarning | None = None
+        warning: errors.RuntimeFaultWarning | None = None
         if 0 < len(empty) < len(rows) and counts:
-            warning = EmptyReplicaWarning(
+            warning = errors.EmptyReplicaWarning(
                 f"{_named(empty).capitalize()} got no rows in a step in which another one got "
                 f"{max(rows)}: a mean over no rows is not a number (0 / 0), and neither is what it "
                 "is added to. Drop the last batch (`drop_remainder=True`), or divide sums by the "
@@ -156,7 +149,7 @@ class _ReplicaValues:
         elif not empty:
             warning = next(
                 (
-                    PartialNanWarning(
+                    errors.PartialNanWarning(
                         f"A result of a step is not a number (NaN) on {_named(some)}, and is one "
                         "on the others. What shows the value of one replica, or leaves NaN out of "
                         "a mean, hides it",
@@ -169,7 +162,7 @@ class _ReplicaValues:
             )
         if warning is not None and not self.has_warned:
             self.has_warned = True
-            warn(warning)
+            errors.warn(warning)
 
 
 def _named(replicas: Collection[int]) -> str:
@@ -230,15 +223,12 @@ class _EqualSteps:
         self.equal += self.are_wanted
         if self.equal >= _EQUAL_STEPS:
             self.are_wanted = False
-            warn(
-                EqualRowsWarning(
-                    f"All {len(marks)} hosts have given their replicas the same rows in "
-                    f"{self.equal} steps, so the TPU computes the same several times. In the "
-                    "dataset function, take the host's part: "
-                    "`shard(context.num_input_pipelines, context.input_pipeline_id)`",
-                    place=self.place,
-                )
+            message = (
+                f"All {len(marks)} hosts have given their replicas the same rows in {self.equal} "
+                "steps, so the TPU computes the same several times. In the dataset function, take "
+                "the host's part: `shard(context.num_input_pipelines, context.input_pipeline_id)`"
             )
+            errors.warn(errors.EqualRowsWarning(message, place=self.place))
 
 
 class KeptCopies:
@@ -368,4 +358,5 @@ def _warn_of_difference(written: UnsynchronizedVariable, differs: Any) -> None:
         "assigns a value that depends on its own data, and the variable has no `aggregation` that "
         f"combines the values. {cure}"
     )
-    warn(UnsynchronizedVariableWarning(message, place=operation_location(written.write)))
+    place = operation_location(written.write)
+    errors.warn(errors.UnsynchronizedVariableWarning(message, place=place))

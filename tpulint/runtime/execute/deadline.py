@@ -22,17 +22,10 @@ import tensorflow as tf
 
 from tpulint.runtime import python_functions
 from tpulint.runtime.errors import DeadlockError
+from tpulint.runtime.execute import waiting
 from tpulint.runtime.execute.probes import UnfinishedSegment
 from tpulint.runtime.execute.raising import FaultToken, call_python, computed_by_python, token_for
 from tpulint.runtime.execute.tensor_map import in_this_graph
-from tpulint.runtime.execute.waiting import (
-    WAITING_OPERATIONS,
-    DetachedCall,
-    WaitLimit,
-    deadlock_of_waits,
-    idle_time,
-    wait_of_operation,
-)
 from tpulint.runtime.extract.region import Operation, Tensor
 from tpulint.runtime.pods import workers
 from tpulint.runtime.pods.devices import hosts_are_remote, on_coordinator, remote_host_of_core
@@ -95,12 +88,12 @@ def watch_loop(
 
 def ask_hosts_now() -> None:
     """Ask the hosts that are processes how much they have computed, if it is time to."""
-    if hosts_are_remote() and idle_time.wants_to_ask():
+    if hosts_are_remote() and waiting.idle_time.wants_to_ask():
         _note_statuses(*(status.numpy() for status in workers.read_statuses()))
 
 
 def _note_statuses(*statuses: bytes) -> None:
-    idle_time.note_hosts(list(map(workers.processor_seconds, statuses)))
+    waiting.idle_time.note_hosts(list(map(workers.processor_seconds, statuses)))
 
 
 def _ask_hosts(after: Operation) -> Operation:
@@ -111,7 +104,9 @@ def _ask_hosts(after: Operation) -> Operation:
             return tf.constant(True)
 
     with on_coordinator(), tf.control_dependencies([after]):
-        (wants,) = computed_by_python(lambda: np.bool_(idle_time.wants_to_ask()), [], [tf.bool])
+        (wants,) = computed_by_python(
+            lambda: np.bool_(waiting.idle_time.wants_to_ask()), [], [tf.bool]
+        )
         return tf.cond(tf.reshape(wants, []), ask, lambda: tf.constant(False)).op
 
 
@@ -161,10 +156,10 @@ class Deadline:
         self, op: Operation, image: Operation, lane: str, replica: Tensor
     ) -> list[Operation]:
         """Note when `image`, the copy of `op`, waits for others; return operations that end it."""
-        if op.type not in WAITING_OPERATIONS:
+        if op.type not in waiting.WAITING_OPERATIONS:
             return []
         is_pod = remote_host_of_core(0) is not None
-        wait = wait_of_operation(op, lane)
+        wait = waiting.wait_of_operation(op, lane)
 
         def comes(of: Any) -> None:
             own = f"{lane} of {self._names[int(of)]}" if is_pod else lane
@@ -193,7 +188,7 @@ class Deadline:
         """Return `function(*arguments)`, or give it up when the step has taken too long."""
         key = object()
         self._waits[key] = wait
-        detached = DetachedCall(lambda: function(*arguments), f"tpulint {wait.lane}")
+        detached = waiting.DetachedCall(lambda: function(*arguments), f"tpulint {wait.lane}")
         # In short turns: another function may fail the step meanwhile.
         while not detached.ended.wait(min(_LOOK_SECONDS, max(self._left(), 0.0))):
             if self._left() <= 0 or self._failed.is_set():
@@ -205,7 +200,7 @@ class Deadline:
         self._started = time.monotonic()
         self._ended = threading.Event()
         self._failed = threading.Event()
-        self._limit = WaitLimit()
+        self._limit = waiting.WaitLimit()
         self._waits.clear()
 
     def _end(self) -> None:
@@ -219,13 +214,13 @@ class Deadline:
     def _look(self) -> bool:
         # The loop in the graph ends with the step, or the step would wait for it.
         if self._ended.is_set():
-            idle_time.forget(self._tokens)
+            waiting.idle_time.forget(self._tokens)
             return False
         if self._left() <= 0:
             raise self._expire()
         waits = self._all_waits()
         if self._seconds is None and self._limit.is_over(waits, self._tokens):
-            fault = deadlock_of_waits(
+            fault = waiting.deadlock_of_waits(
                 "The step waits, and nothing runs that could end its waits", waits, self._tokens
             )
             raise token_for(fault)
@@ -240,7 +235,7 @@ class Deadline:
         first_line = f"The step has taken more than {self._seconds:g} s"
         waits = self._all_waits()
         if waits:
-            return token_for(deadlock_of_waits(first_line, waits))
+            return token_for(waiting.deadlock_of_waits(first_line, waits))
         lines = [
             f"  {segment.lane} of replica {segment.replica}: has started, and not ended"
             + (f" ({segment.place})" if segment.place else "")

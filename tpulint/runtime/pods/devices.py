@@ -9,6 +9,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 import tensorflow as tf
@@ -336,7 +337,11 @@ def _convert_to_eager_tensor(
     asked_for = ctx.device_name
     if not is_on_connected_host(asked_for):
         return original(value, ctx, dtype)
-    tensor = original(value, _ContextHere(executing_device(asked_for)), dtype)
+    # The part of TensorFlow's context that makes a constant, on a device that it knows.
+    here = SimpleNamespace(
+        device_name=executing_device(asked_for), ensure_initialized=ctx.ensure_initialized
+    )
+    tensor = original(value, here, dtype)
     if tensor is not value:
         setattr(tensor, PLACED, asked_for)
     return tensor
@@ -358,13 +363,3 @@ def _remote_call(original: Callable[..., Any], target: Any, *args: Any, **kwargs
     name = value.decode() if isinstance(value, bytes) else value
     here = executing_device(name) if isinstance(name, str) and is_on_pod(name) else target
     return original(here, *args, **kwargs)
-
-
-@dataclass(frozen=True)
-class _ContextHere:
-    """The part of TensorFlow's context that makes a constant, on a device that it knows."""
-
-    device_name: str
-
-    def ensure_initialized(self) -> None:
-        eager_context.context().ensure_initialized()

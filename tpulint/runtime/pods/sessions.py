@@ -16,21 +16,7 @@ from typing import Any
 import tensorflow as tf
 
 from tpulint.runtime import emulator
-from tpulint.runtime.pods.connections import (
-    connected_address,
-    end_waits_on_hosts,
-    is_reachable,
-    lost_host,
-)
-from tpulint.runtime.pods.devices import (
-    COORDINATORS_CPU,
-    LOCAL,
-    current_pod,
-    has_workers,
-    is_master,
-    remote_device,
-    spec_of,
-)
+from tpulint.runtime.pods import connections, devices
 from tpulint.runtime.tensorflow_internals.modules import (
     c_api,
     c_api_util,
@@ -70,8 +56,8 @@ def _place_only_what_runs(
 ) -> None:
     # A session places its whole graph, and would refuse one that holds marked nodes. What it would
     # ask of the emulated pod's hosts, it asks of this process, unless they are processes.
-    served = is_master(target)
-    if served and not has_workers():
+    served = devices.is_master(target)
+    if served and not devices.has_workers():
         target = ""
     is_local = not target  # a server does not have the option
     if is_local and (config is None or isinstance(config, config_pb2.ConfigProto)):
@@ -86,7 +72,7 @@ def _place_only_what_runs(
 
 def is_on_emulated_tpu(of: Any) -> bool:
     """Return whether the session `of` sees the cores of the emulated TPU."""
-    return not current_pod().is_remote or getattr(of, SERVED, False)
+    return not devices.current_pod().is_remote or getattr(of, SERVED, False)
 
 
 @after_install
@@ -255,9 +241,9 @@ _REMOTE = "sessions run on the hosts of a pod, if those are processes"
 
 def _place(node: Any) -> None:
     if node.name.startswith(OWN_SCOPE) and not node.device:
-        node.device = COORDINATORS_CPU
-    elif spec_of(node.device).job != LOCAL:
-        node.device = remote_device(node.device)
+        node.device = devices.COORDINATORS_CPU
+    elif devices.spec_of(node.device).job != devices.LOCAL:
+        node.device = devices.remote_device(node.device)
 
 
 @emulated_patch(f"{_SESSION}.__init__", why=_REMOTE)
@@ -274,7 +260,7 @@ def _initialize(
     answers at its target, for which TensorFlow would wait for ever.
     """
     self._session = None  # until it is made, which can fail
-    if not (is_master(target) and current_pod().workers):
+    if not (devices.is_master(target) and devices.current_pod().workers):
         original(self, _target_of_somebody(target), graph, config)
         return
     users_graph = ops.get_default_graph() if graph is None else graph
@@ -307,7 +293,7 @@ def end_runs_with(function: str) -> None:
 
     def end(failed: set[int]) -> None:
         if failed & set(open_runs):
-            end_waits_on_hosts()
+            connections.end_waits_on_hosts()
 
     if runs := dict(open_runs):
         failed = {number for number, run in runs.items() if function in run.contents().tokens}
@@ -333,7 +319,7 @@ def _run_on_hosts(run: Callable[..., Any]) -> Callable[..., Any]:
         try:
             return run(self, options, feeds, fetches, targets, metadata)
         except _PERHAPS_LOST as error:
-            address = lost_host() if served is not None else None
+            address = connections.lost_host() if served is not None else None
             if address is None:
                 raise
             message = f"The host of the pod at {address} does not answer"
@@ -367,14 +353,13 @@ def _set_up_partial_run(
 def _target_of_somebody(target: Any) -> Any:
     """Return the target of a session, or that of this process where it is the TPU's."""
     protocol, _, address = tf.compat.as_str(target or "").partition("://")
-    has_port = address.rpartition(":")[2].isdecimal()
-    if protocol != "grpc" or not has_port or is_master(target) or is_reachable(address):
+    is_address = protocol == "grpc" and address.rpartition(":")[2].isdecimal()
+    if not is_address or devices.is_master(target) or connections.is_reachable(address):
         return target
-    if not current_pod().is_remote:
+    pod = devices.current_pod()
+    if not pod.is_remote:
         return ""
-    message = (
-        f"Nobody answers at {address}: the pod's hosts are at {', '.join(current_pod().masters)}"
-    )
+    message = f"Nobody answers at {address}: the pod's hosts are at {', '.join(pod.masters)}"
     raise tf.errors.FailedPreconditionError(None, None, message)
 
 
@@ -404,10 +389,10 @@ def _config(config_of_program: Any) -> Any:
     )
     config.ClearField("cluster_def")
     port = int(_server().target.rpartition(":")[2])
-    pod = current_pod()
+    pod = devices.current_pod()
     try:
         tasks = {
-            LOCAL: [connected_address(pod.workers, port, in_session=True)],
+            devices.LOCAL: [connections.connected_address(pod.workers, port, in_session=True)],
             pod.job: pod.workers,
         }
     except tf.errors.UnavailableError as error:

@@ -191,7 +191,7 @@ def schedule_accesses(
     Raises:
         DeviceVariableError: a host cluster touches a variable of a strategy.
     """
-    access_schedule = AccessSchedule()
+    accesses = AccessSchedule()
     placements = {id(top): _placements(top, is_top=True)}
     for variable in variables:
         for touch in variable.on_host:
@@ -207,40 +207,28 @@ def schedule_accesses(
             region = touch.region
             if id(region) not in placements:
                 placements[id(region)] = _placements(region, is_top=False)
-            placed = placements[id(region)]
-            _schedule_access(access_schedule, top, variable, touch, placed, options)
-    return access_schedule
-
-
-def _schedule_access(
-    access_schedule: AccessSchedule,
-    top: Region,
-    variable: TouchedVariable,
-    touch: Touch,
-    placements: Mapping[str, Placement],
-    options: Options,
-) -> None:
-    """Add `touch`, on the host, of a `variable` that the device program touches too."""
-    placement = placements[touch.anchor.name]
-    key = key_of(touch.region, touch.anchor)
-    # Whatever the option says: the device program has not taken the variable yet.
-    if placement.when is Phase.BEFORE:
-        access_schedule.before.add(key)
-    elif options.host_variables == "snapshot":
-        if placement.is_last:
-            access_schedule.after.update(_with_followers(touch))
-        else:
-            access_schedule.warnings.append(_stale(variable, touch))
-        return
-    elif placement.when is Phase.AWAITED:
-        access_schedule.deadlocks[key] = Deadlock(variable, _cycle(variable, touch, placements))
-        return
-    else:
-        # In a body it may be reached several times, or never: it is queued.
-        late = access_schedule.after if touch.region is top else access_schedule.queued
-        late.update(_with_followers(touch))
-    if any(_misses(top, placement, touch, other) for other in variable.on_device):
-        access_schedule.warnings.append(_stale(variable, touch))
+            placement = placements[id(region)][touch.anchor.name]
+            key = key_of(region, touch.anchor)
+            # Whatever the option says: the device program has not taken the variable yet.
+            if placement.when is Phase.BEFORE:
+                accesses.before.add(key)
+            elif options.host_variables == "snapshot":
+                if placement.is_last:
+                    accesses.after.update(_with_followers(touch))
+                else:
+                    accesses.warnings.append(_stale(variable, touch))
+                continue
+            elif placement.when is Phase.AWAITED:
+                cycle = _cycle(variable, touch, placements[id(region)])
+                accesses.deadlocks[key] = Deadlock(variable, cycle)
+                continue
+            else:
+                # In a body it may be reached several times, or never: it is queued.
+                late = accesses.after if region is top else accesses.queued
+                late.update(_with_followers(touch))
+            if any(_misses(top, placement, touch, other) for other in variable.on_device):
+                accesses.warnings.append(_stale(variable, touch))
+    return accesses
 
 
 def _misses(top: Region, placement: Placement, host: Touch, device: Touch) -> bool:

@@ -295,7 +295,7 @@ class _Counter:
     def _count_bodies(
         self, region: Region, op: Operation, values: dict[str, int], times: int, work: StepWork
     ) -> None:
-        is_loop = op.type in WHILE
+        is_loop, is_conditional = op.type in WHILE, op.type in IF | CASE
         rounds = (self._rounds(region, op, values, work) if is_loop else None) or 1
         branches: list[StepWork] = []
         for body in bodies(region, op):
@@ -309,17 +309,18 @@ class _Counter:
                     for name, tensor in handed_in.items()
                     if (value := self._value(region, tensor, values)) is not None
                 }
-            branches.append(StepWork())
-            self.count(body, shapes, passed, times * rounds, branches[-1])
-        if op.type in IF | CASE:
-            branches = [max(branches, key=lambda branch: branch.flops)]
-        for inside in branches:
-            work.tensors += inside.tensors
-            work.kept += inside.kept
-            work.products += inside.products
-            work.unknown_shapes += inside.unknown_shapes
-            work.measured_loops += inside.measured_loops
-            work.uncounted_loops += inside.uncounted_loops
+            # Of a conditional one branch counts.
+            inside = StepWork() if is_conditional else work
+            self.count(body, shapes, passed, times * rounds, inside)
+            branches.append(inside)
+        if is_conditional:
+            most = max(branches, key=lambda branch: branch.flops)
+            work.tensors += most.tensors
+            work.kept += most.kept
+            work.products += most.products
+            work.unknown_shapes += most.unknown_shapes
+            work.measured_loops += most.measured_loops
+            work.uncounted_loops += most.uncounted_loops
 
     def _shape(self, region: Region, tensor: Tensor) -> Shape | None:
         shape = shape_of(tensor)
