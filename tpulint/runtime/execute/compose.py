@@ -14,7 +14,7 @@ from functools import cached_property
 import tensorflow as tf
 
 from tpulint.runtime.errors import RuntimeFault
-from tpulint.runtime.execute.control import DeferredCluster, Rebuilder, defer
+from tpulint.runtime.execute.control import DeferredCluster, Rebuilder
 from tpulint.runtime.execute.deadline import Deadline
 from tpulint.runtime.execute.device_program import DeviceProgram
 from tpulint.runtime.execute.exchanges import Exchanges, RendezvousReports
@@ -62,7 +62,7 @@ class Composer:
 
     def build(self, planned: Plan, images: TensorMap) -> None:
         """Build all of `planned`, and add the images of its tensors and operations to `images`."""
-        later = defer(planned.deferred, images) if planned.deferred else None
+        later = DeferredCluster(planned.deferred, images) if planned.deferred else None
         if later:
             self.deferred.append(later)
         for segment in planned.segments:

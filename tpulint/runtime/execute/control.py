@@ -32,26 +32,33 @@ from tpulint.runtime.schedule.schedule import Plan
 _queue_numbers = itertools.count()
 
 
-@dataclass(frozen=True, eq=False)
 class DeferredCluster:
-    """The operations of a body in `planned`; `handles` maps its handles to the computation's."""
+    """The operations of a body in `planned`, and a record of each time that they are reached."""
 
-    planned: Plan
-    values: tuple[Tensor, ...]
-    handles: Mapping[str, str]
-    queue_name: str
+    def __init__(self, planned: Plan, images: TensorMap) -> None:
+        inputs = frozenset(planned.region.inputs)
+        tensors = (tensor for op in planned.region.ops for tensor in op.inputs)
+        taken = {tensor.name: tensor for tensor in tensors if tensor.name in inputs}
+        self._planned = planned
+        self._values = [tensor for tensor in taken.values() if not is_resource(tensor)]
+        self._dtypes = [tf.bool, *(tensor.dtype.base_dtype for tensor in self._values)]
+        self._handles = {
+            name: images.handles[name] for name, tensor in taken.items() if is_resource(tensor)
+        }
+        """The names of its handles in the computation."""
+        self._queue_name = f"tpulint_deferred_{next(_queue_numbers)}"
 
     def put(self, images: TensorMap) -> Operation:
         """Note, in the body, that its operations have been reached."""
         values = [
-            constant_or_image(self.planned.region, tensor.name, images, on_host=True)
-            for tensor in self.values
+            constant_or_image(self._planned.region, tensor.name, images, on_host=True)
+            for tensor in self._values
         ]
         return exchanges.enqueue(self._queue(), [tf.constant(True), *values])
 
     def clear(self) -> Operation:
         """Empty the queue of entries that a failed step may have left."""
-        return exchanges.empty(self._queue(), self._dtypes()).op
+        return exchanges.empty(self._queue(), self._dtypes).op
 
     def run(
         self,
@@ -63,41 +70,21 @@ class DeferredCluster:
 
         def once(values: Sequence[Tensor]) -> list[Operation]:
             images = TensorMap(
-                {inner: around.tensors[outer] for inner, outer in self.handles.items()},
+                {inner: around.tensors[outer] for inner, outer in self._handles.items()},
                 entry=(values[0].op,),
                 replica=around.replica,
             )
-            for tensor, value in zip(self.values, values[1:], strict=True):
+            for tensor, value in zip(self._values, values[1:], strict=True):
                 value.set_shape(tensor.shape)
                 images.tensors[tensor.name] = value
-            build(self.planned, images)
+            build(self._planned, images)
             return images.effects
 
         with tf.control_dependencies(waits_for):
-            return exchanges.for_each_tuple(self._queue(), self._dtypes(), once).op
+            return exchanges.for_each_tuple(self._queue(), self._dtypes, once).op
 
     def _queue(self) -> Tensor:
-        return exchanges.make_queue(self._dtypes(), self.queue_name)
-
-    def _dtypes(self) -> list[tf.DType]:
-        return [tf.bool, *(tensor.dtype.base_dtype for tensor in self.values)]
-
-
-def defer(planned: Plan, images: TensorMap) -> DeferredCluster:
-    """Return a record of each time that `planned` is reached, with `images` around it."""
-    region = planned.region
-    taken = {
-        tensor.name: tensor
-        for op in region.ops
-        for tensor in op.inputs
-        if tensor.name in region.inputs
-    }
-    return DeferredCluster(
-        planned,
-        tuple(tensor for tensor in taken.values() if not is_resource(tensor)),
-        {name: images.handles[name] for name, tensor in taken.items() if is_resource(tensor)},
-        f"tpulint_deferred_{next(_queue_numbers)}",
-    )
+        return exchanges.make_queue(self._dtypes, self._queue_name)
 
 
 @dataclass(frozen=True, eq=False)

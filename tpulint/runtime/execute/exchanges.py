@@ -166,6 +166,9 @@ class Exchanges:
         self._name = f"tpulint_exchange_{next(_names)}"
         self._replicas = replicas
         self._to_exchange, self._from_exchange = self._make_queues("to"), self._make_queues("from")
+        if self._all_rendezvous:
+            self._running = make_queue([tf.bool], f"{self._name}_running")
+            """It holds a mark for each step that has begun and not ended."""
 
     def queues(self, replica: int) -> Tensor | None:
         """Return the queues of `replica` to and from each rendezvous's exchange, in one tensor."""
@@ -178,12 +181,11 @@ class Exchanges:
         """Return operations that empty all replicas' `queues`, if the previous step failed."""
         if not self._all_rendezvous:
             return []
-        running = self._running_mark()
         # The mark of a step that has not ended: only then is there anything to empty.
-        left = tf.raw_ops.QueueSizeV2(handle=running)
+        left = tf.raw_ops.QueueSizeV2(handle=self._running)
         emptied = tf.cond(left > 0, lambda: self._empty_queues(queues), lambda: tf.constant(True))
         with tf.control_dependencies([emptied]):
-            return [enqueue(running, [tf.constant(True)])]
+            return [enqueue(self._running, [tf.constant(True)])]
 
     def run(self, waits_for: Sequence[Operation]) -> list[Operation]:
         """Return operations that serve the members of all groups until the signal to stop."""
@@ -209,7 +211,7 @@ class Exchanges:
                     no_parts = [tf.zeros([], dtype) for dtype in _dtypes(rendezvous)[1:]]
                     queue = self._to_exchange[number][group[0]]
                     stops.append(enqueue(queue, [tf.constant(False), *no_parts]))
-            return [*stops, dequeue(self._running_mark(), [tf.bool])[0].op]
+            return [*stops, dequeue(self._running, [tf.bool])[0].op]
 
     def exchange(
         self,
@@ -263,12 +265,8 @@ class Exchanges:
             for number, rendezvous in enumerate(self._all_rendezvous)
         ]
 
-    def _running_mark(self) -> Tensor:
-        """Return the queue that holds a mark for each step that has begun and not ended."""
-        return make_queue([tf.bool], f"{self._name}_running")
-
     def _empty_queues(self, queues: Sequence[Tensor]) -> Tensor:
-        done = empty(self._running_mark(), [tf.bool])
+        done = empty(self._running, [tf.bool])
         dtypes = [_dtypes(rendezvous) for rendezvous in self._all_rendezvous]
         of_replicas = tf.stack([in_this_graph(handles) for handles in queues])
         for same in dict.fromkeys(dtypes):

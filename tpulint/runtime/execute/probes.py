@@ -306,8 +306,22 @@ class Profile:
 
     def write_chrome_trace(self, path: str | PathLike[str]) -> None:
         """Write a trace that chrome://tracing and Perfetto open: times in microseconds."""
+        events: list[dict[str, Any]] = []
+        names: dict[int, str] = {}
+        for run in self.events:
+            side = "device" if run.lane == "device" else "host"
+            thread = 2 * run.replica + (side == "host")
+            names[thread] = f"replica {run.replica} {side}"
+            sizes = {"step": run.step, "bytes in": run.bytes_in, "bytes out": run.bytes_out}
+            times = {"ts": run.start * 1e6, "dur": (run.end - run.start) * 1e6}
+            event = {"ph": "X", "name": run.lane, "pid": 0, "tid": thread}
+            events.append({**event, **times, "args": sizes})
+        threads = (
+            {"ph": "M", "name": "thread_name", "pid": 0, "tid": thread, "args": {"name": name}}
+            for thread, name in sorted(names.items())
+        )
         with open(path, "w", encoding="utf-8") as file:
-            json.dump({"traceEvents": [*_names(self.events), *map(_traced, self.events)]}, file)
+            json.dump({"traceEvents": [*threads, *events]}, file)
 
 
 def _total(lane: str, events: Sequence[SegmentRun]) -> LaneTotal:
@@ -333,27 +347,3 @@ def profile() -> Iterator[Profile]:
 def _row(total: LaneTotal) -> tuple[str, ...]:
     counts = (total.runs, total.bytes_to_host, total.bytes_to_device)
     return (total.lane, *(f"{count:,}" for count in counts), f"{total.seconds * 1e3:.3f}")
-
-
-def _thread(event: SegmentRun) -> int:
-    return 2 * event.replica + (event.lane != "device")
-
-
-def _names(events: list[SegmentRun]) -> Iterator[dict[str, Any]]:
-    threads = {_thread(event): event for event in events}
-    for thread, event in sorted(threads.items()):
-        side = "device" if event.lane == "device" else "host"
-        name = f"replica {event.replica} {side}"
-        yield {"ph": "M", "name": "thread_name", "pid": 0, "tid": thread, "args": {"name": name}}
-
-
-def _traced(event: SegmentRun) -> dict[str, Any]:
-    return {
-        "ph": "X",
-        "name": event.lane,
-        "pid": 0,
-        "tid": _thread(event),
-        "ts": event.start * 1e6,
-        "dur": (event.end - event.start) * 1e6,
-        "args": {"step": event.step, "bytes in": event.bytes_in, "bytes out": event.bytes_out},
-    }

@@ -43,10 +43,6 @@ from tpulint.runtime.schedule.work import Recorded, shape_of
 from tpulint.runtime.source_location import user_location
 from tpulint.runtime.tensorflow_internals import graphs
 
-_NOT_INITIALIZED = "The TPU system has not been initialized."
-_INITIALIZE_FIRST = (
-    "Call tf.tpu.experimental.initialize_tpu_system(resolver) before anything runs on the TPU"
-)
 # The shared_name with which VarHandleOp makes a variable of its own each time it runs
 # (tensorflow/core/framework/resource_handle.h, ResourceHandle::ANONYMOUS_NAME).
 _ANONYMOUS = "cd2c89b7-88b7-44c8-ad83-06c2a9158347"
@@ -346,9 +342,11 @@ def _assert_system_initialized(marked: Marked) -> list[Operation]:
 
     def look() -> None:
         if not is_initialized():
-            raise token_for(
-                UninitializedSystemError(f"{_NOT_INITIALIZED}\n  {_INITIALIZE_FIRST}", place=place)
+            message = (
+                "The TPU system has not been initialized.\n  Call tf.tpu.experimental."
+                "initialize_tpu_system(resolver) before anything runs on the TPU"
             )
+            raise token_for(UninitializedSystemError(message, place=place))
 
     return [call_python(look)]
 

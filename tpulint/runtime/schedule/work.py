@@ -257,19 +257,19 @@ class _Counter:
             if holds_bodies(op):
                 self._count_bodies(region, op, values, times, work)
                 continue
-            product = self._product(region, op, times)
+            product = self._product(op, times)
             if product is not None:
                 work.products.append(product)
-            self._add_results(region, op, work)
+            self._add_results(op, work)
 
-    def _add_results(self, region: Region, op: Operation, work: StepWork) -> None:
-        if op.type in _NO_MEMORY and not self._makes_padding(region, op):
+    def _add_results(self, op: Operation, work: StepWork) -> None:
+        if op.type in _NO_MEMORY and not self._makes_padding(op):
             return
         place: str | None = None
         for tensor in op.outputs:
             if not _is_data(tensor):
                 continue
-            shape = self._shape(region, tensor)
+            shape = self._shape(tensor)
             if shape is None:
                 # A vector of integers may be a list of axes, as gradients compute them: no memory.
                 is_of_axes = tensor.dtype in (tf.int32, tf.int64) and tensor.shape.rank == 1
@@ -283,12 +283,12 @@ class _Counter:
                 if any(map(_is_of_gradient, tensor.consumers())):
                     work.kept.append(sized)
 
-    def _makes_padding(self, region: Region, op: Operation) -> bool:
+    def _makes_padding(self, op: Operation) -> bool:
         """Return whether `op` is a reshape that XLA cannot make in place: it pads what it takes."""
         if op.type != "Reshape" or not _is_data(op.outputs[0]):
             return False
         dtype, tensors = op.outputs[0].dtype.name, (op.inputs[0], op.outputs[0])
-        shapes = (self._shape(region, tensor) for tensor in tensors)
+        shapes = (self._shape(tensor) for tensor in tensors)
         before, after = (1.0 if shape is None else padding_factor(shape, dtype) for shape in shapes)
         return after >= MOSTLY_PADDING > before
 
@@ -300,14 +300,14 @@ class _Counter:
         branches: list[StepWork] = []
         for body in bodies(region, op):
             handed_in = dict(zip(body.inputs, arguments(op), strict=True))
-            shapes = {name: self._shape(region, tensor) for name, tensor in handed_in.items()}
+            shapes = {name: self._shape(tensor) for name, tensor in handed_in.items()}
             if is_loop:
                 passed = self._unchanged(region, op, body, values)
             else:
                 passed = {
                     name: value
                     for name, tensor in handed_in.items()
-                    if (value := self._value(region, tensor, values)) is not None
+                    if (value := self._value(tensor, values)) is not None
                 }
             # Of a conditional one branch counts.
             inside = StepWork() if is_conditional else work
@@ -322,9 +322,9 @@ class _Counter:
             work.measured_loops += most.measured_loops
             work.uncounted_loops += most.uncounted_loops
 
-    def _shape(self, region: Region, tensor: Tensor) -> Shape | None:
+    def _shape(self, tensor: Tensor) -> Shape | None:
         shape = shape_of(tensor)
-        return self._shapes.get((id(region.graph), tensor.name)) if shape is None else shape
+        return self._shapes.get((id(tensor.graph), tensor.name)) if shape is None else shape
 
     def _infer(self, region: Region, given: Mapping[str, Shape | None]) -> None:
         """Infer from the shapes `given` of its inputs what the graph of `region` leaves open."""
@@ -373,36 +373,31 @@ class _Counter:
         for place, tensor in enumerate(op.outputs):
             shape = shape_of(tensor)
             if shape is None and body is not None and place < len(body.outputs):
-                shape = self._shape(body, body.outputs[place])
+                shape = self._shape(body.outputs[place])
             self._shapes[id(region.graph), tensor.name] = shape
             images[tensor.name] = _placeholder(tensor, shape)
 
-    def _value(
-        self, region: Region, tensor: Tensor, values: Mapping[str, int], depth: int = 0
-    ) -> int | None:
+    def _value(self, tensor: Tensor, values: Mapping[str, int], depth: int = 0) -> int | None:
         """Return the number or truth value that `tensor` is, if it follows from constants."""
         while tensor.op.type in ("Identity", "StopGradient") and tensor.name not in values:
             tensor = tensor.op.inputs[0]
         if tensor.name in values:
             return values[tensor.name]
-        if (id(region.graph), tensor.name) in self._ends:
-            return self._ends[id(region.graph), tensor.name]
+        if (id(tensor.graph), tensor.name) in self._ends:
+            return self._ends[id(tensor.graph), tensor.name]
         if tensor.dtype not in (tf.int32, tf.int64, tf.bool) or tensor.shape.rank != 0:
             return None
         compute = _COMPUTED.get(tensor.op.type)
         if compute is not None and depth < _DEEPEST:
-            operands = [
-                self._value(region, operand, values, depth + 1) for operand in tensor.op.inputs
-            ]
+            inputs = tensor.op.inputs
+            operands = [self._value(operand, values, depth + 1) for operand in inputs]
             if tensor.op.type == "LogicalAnd" and 0 in operands:
                 return 0
             return None if None in operands else int(compute(*operands))
         if tensor.op.type == "StridedSlice":  # mostly of a shape
             whole, begin = tensor.op.inputs[0], tf.get_static_value(tensor.op.inputs[1])
             is_shape = whole.op.type == "Shape"
-            numbers = (
-                self._shape(region, whole.op.inputs[0]) if is_shape else tf.get_static_value(whole)
-            )
+            numbers = self._shape(whole.op.inputs[0]) if is_shape else tf.get_static_value(whole)
             return None if numbers is None or begin is None else int(numbers[int(begin[0])])
         value = tf.get_static_value(tensor)
         return None if value is None else int(value)
@@ -418,7 +413,7 @@ class _Counter:
                 body.inputs, op.inputs, loop.inputs, loop.outputs, strict=True
             )
             if past_identities(after).name == inside
-            and (value := self._value(region, tensor, values)) is not None
+            and (value := self._value(tensor, values)) is not None
         }
 
     def _rounds(
@@ -444,12 +439,12 @@ class _Counter:
         counts = self._counts(region, op, values)
         limits = self._unchanged(region, op, condition, values)
         bounds: list[int] = []
-        tests = list(self._conjuncts(condition, condition.outputs[0], limits))
+        tests = list(self._conjuncts(condition.outputs[0], limits))
         for test in tests:
             if test.op.type not in ("Less", "Greater"):
                 continue
             counter, limit = map(past_identities, test.op.inputs)
-            end = self._value(condition, limit, limits)
+            end = self._value(limit, limits)
             if counter.name not in condition.inputs or end is None:
                 continue
             number = condition.inputs.index(counter.name)
@@ -458,19 +453,17 @@ class _Counter:
                 bounds.append(max(0, math.ceil((end - start) / step)))
         return min(bounds, default=None), len(bounds) == len(tests)
 
-    def _conjuncts(
-        self, condition: Region, tensor: Tensor, values: Mapping[str, int]
-    ) -> Iterator[Tensor]:
+    def _conjuncts(self, tensor: Tensor, values: Mapping[str, int]) -> Iterator[Tensor]:
         """Yield the tests that have to hold for another round, without those that always do."""
         tensor = past_identities(tensor)
         parts = tuple(tensor.op.inputs)
         # AutoGraph tests for both signs of a range's step, which is mostly a constant.
         if tensor.op.type == "LogicalOr":
-            parts = tuple(p for p in parts if self._value(condition, p, values) != 0)
+            parts = tuple(p for p in parts if self._value(p, values) != 0)
         if tensor.op.type == "LogicalAnd" or (tensor.op.type == "LogicalOr" and len(parts) == 1):
             for part in parts:
-                yield from self._conjuncts(condition, part, values)
-        elif not self._value(condition, tensor, values):
+                yield from self._conjuncts(part, values)
+        elif not self._value(tensor, values):
             yield tensor
 
     def _counter(self, region: Region, op: Operation) -> Tensor | None:
@@ -495,23 +488,23 @@ class _Counter:
         for number, (tensor, name, after) in enumerate(
             zip(op.inputs, body.inputs, body.outputs, strict=True)
         ):
-            start, result = self._value(region, tensor, values), past_identities(after)
+            start, result = self._value(tensor, values), past_identities(after)
             if start is None or result.op.type not in ("Add", "AddV2"):
                 continue
             first, second = map(past_identities, result.op.inputs)
             if first.name != name:
                 first, second = second, first
-            step = self._value(body, second, unchanged)
+            step = self._value(second, unchanged)
             if first.name == name and step:
                 counts[number] = _Count(start, step)
         return counts
 
-    def _product(self, region: Region, op: Operation, times: int) -> Product | None:
+    def _product(self, op: Operation, times: int) -> Product | None:
         size = SIZES.get(op.type)
         if size is None:
             return None
         operands = [*op.inputs, op.outputs[0]]
-        shapes = [self._shape(region, tensor) for tensor in operands]
+        shapes = [self._shape(tensor) for tensor in operands]
         try:
             sizes = size(op, shapes[:-1], shapes[-1])
         except (TypeError, IndexError):  # a shape is not known
