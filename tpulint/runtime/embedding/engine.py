@@ -32,7 +32,8 @@ class EngineDeadlock(Exception):
 
 @dataclass(frozen=True, eq=False)
 class _Batch:
-    lookups: tuple[Lookup, ...]
+    lookups: tuple[tuple[int, Lookup], ...]
+    """The number of the table and the lookup of each feature."""
     training: bool
 
 
@@ -82,7 +83,8 @@ class Engine:
                     f"{table.vocabulary_size} rows"
                 )
             combiner = combiners[feature.table_id]
-            lookups.append(lookup(tuple(feature.input_shape), combiner, indices, ids, weights))
+            of_feature = lookup(tuple(feature.input_shape), combiner, indices, ids, weights)
+            lookups.append((feature.table_id, of_feature))
         with self._lock:
             number = next(self._numbers_of_batches)
             self._batches[number] = _Batch(tuple(lookups), training)
@@ -94,7 +96,7 @@ class Engine:
         The table has to be updated for the batch before, with the gradients of all cores.
 
         Raises:
-            Starved: the gradients of the batch before have not been sent, or not by all cores.
+            EngineDeadlock: the gradients before have not been sent, or not by all cores.
         """
         reason = (
             f"core {core} dequeues its next training batch, and other cores have not sent the "
@@ -114,22 +116,21 @@ class Engine:
 
     def activations(self, core: int, number: int) -> list[Any]:
         """Return the activations of the batch of that number, for `core`, feature by feature."""
-        descriptors = self._config.table_descriptor
-        tables = [descriptors[feature.table_id] for feature in self._config.feature_descriptor]
+        tables = self._config.table_descriptor
         with self._lock:
             batch = self._batches.pop(number)
             if batch.training:
                 self._unanswered[core] = batch
             return [
-                feature_lookup.of(self._tables[table.name]["parameters"])
-                for feature_lookup, table in zip(batch.lookups, tables, strict=True)
+                of_feature.of(self._tables[tables[table_id].name]["parameters"])
+                for table_id, of_feature in batch.lookups
             ]
 
     def gradients(self, core: int, gradients: Sequence[Any], rates: Sequence[float]) -> None:
         """Take the gradients of the last batch of `core`; with those of all cores, update.
 
         Raises:
-            Starved: the last batch is none of training, or its gradients have been sent.
+            EngineDeadlock: the last batch is none of training, or its gradients have been sent.
         """
         with self._lock:
             if core not in self._unanswered:
@@ -154,10 +155,8 @@ class Engine:
     def _update(self, answers: Sequence[tuple[_Batch, Sequence[Any], Sequence[float]]]) -> None:
         parts: dict[int, list[tuple[Any, Any]]] = defaultdict(list)
         for batch, gradients, _ in answers:
-            for feature, feature_lookup, gradient in zip(
-                self._config.feature_descriptor, batch.lookups, gradients, strict=True
-            ):
-                parts[feature.table_id].append((feature_lookup.rows, feature_lookup.back(gradient)))
+            for (table_id, of_feature), gradient in zip(batch.lookups, gradients, strict=True):
+                parts[table_id].append((of_feature.rows, of_feature.back(gradient)))
         for table_id, pieces in parts.items():
             rows = np.concatenate([rows for rows, _ in pieces])
             summands = np.concatenate([values for _, values in pieces])

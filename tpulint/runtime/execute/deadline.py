@@ -14,7 +14,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -114,6 +114,7 @@ def _ask_hosts(after: Operation) -> Operation:
 _LOOK_SECONDS = 0.002
 
 
+@dataclass(eq=False)
 class Deadline:
     """A watch on the steps of one computation, of which one runs at a time.
 
@@ -121,23 +122,17 @@ class Deadline:
     `may_wait`.
     """
 
-    def __init__(
-        self,
-        seconds: float | None,
-        waits: dict[Hashable, Wait],
-        of_replicas: Callable[[], Sequence[Wait]],
-        started: Callable[[], Sequence[UnfinishedSegment]],
-        names: Sequence[str],
-        *,
-        may_wait: bool,
-    ) -> None:
-        self._seconds = seconds
-        self._waits = waits
-        self._of_replicas = of_replicas
-        self._started_pieces = started
-        self._names = names
+    seconds: float | None
+    waits: dict[Hashable, Wait]
+    of_replicas: Callable[[], Sequence[Wait]]
+    """It returns the waits of replicas for one another."""
+    started: Callable[[], Sequence[UnfinishedSegment]]
+    names: Sequence[str]
+    may_wait: bool
+
+    def __post_init__(self) -> None:
+        self.watches = self.seconds is not None or self.may_wait
         self._tokens: list[str] = []
-        self.watches = seconds is not None or may_wait
         self._begin()
 
     def begin(self) -> list[Operation]:
@@ -162,18 +157,18 @@ class Deadline:
         wait = waiting.wait_of_operation(op, lane)
 
         def comes(of: Any) -> None:
-            own = f"{lane} of {self._names[int(of)]}" if is_pod else lane
-            self._waits[int(of), op] = replace(wait, lane=own)
+            own = f"{lane} of {self.names[int(of)]}" if is_pod else lane
+            self.waits[int(of), op] = replace(wait, lane=own)
 
         # It waits from the moment when all else that it needs is there.
         needs = [*(tensor.op for tensor in image.inputs), *image.control_inputs]
         image._add_control_inputs([call_python(comes, [replica], needs)])
-        return [call_python(lambda of: self._waits.pop((int(of), op), None), [replica], [image])]
+        return [call_python(lambda of: self.waits.pop((int(of), op), None), [replica], [image])]
 
     def bound_python_function(self, op: Operation, image: Operation, lane: str) -> None:
         """Make `image`, the copy of `op` of a host cluster, give up if it is a Python function."""
         # Without a deadline nothing ends, and a thread for each call would be a waste.
-        if self._seconds is None or op.type not in operations.PYTHON_FUNCTIONS:
+        if self.seconds is None or op.type not in operations.PYTHON_FUNCTIONS:
             return
         wait = Wait(lane, "Python", "waits for a Python function", operation_location(op))
 
@@ -187,29 +182,29 @@ class Deadline:
     def call(self, function: Callable[..., Any], arguments: Any, wait: Wait) -> Any:
         """Return `function(*arguments)`, or give it up when the step has taken too long."""
         key = object()
-        self._waits[key] = wait
+        self.waits[key] = wait
         detached = waiting.DetachedCall(lambda: function(*arguments), f"tpulint {wait.lane}")
         # In short turns: another function may fail the step meanwhile.
         while not detached.ended.wait(min(_LOOK_SECONDS, max(self._left(), 0.0))):
             if self._left() <= 0 or self._failed.is_set():
                 raise self._expire()
-        self._waits.pop(key, None)
+        self.waits.pop(key, None)
         return detached.result()
 
     def _begin(self) -> None:
-        self._started = time.monotonic()
+        self._began = time.monotonic()
         self._ended = threading.Event()
         self._failed = threading.Event()
         self._limit = waiting.WaitLimit()
-        self._waits.clear()
+        self.waits.clear()
 
     def _end(self) -> None:
         self._ended.set()
 
     def _left(self) -> float:
         """Return the seconds that the step still has."""
-        taken = time.monotonic() - self._started
-        return float("inf") if self._seconds is None else self._seconds - taken
+        taken = time.monotonic() - self._began
+        return float("inf") if self.seconds is None else self.seconds - taken
 
     def _look(self) -> bool:
         # The loop in the graph ends with the step, or the step would wait for it.
@@ -219,7 +214,7 @@ class Deadline:
         if self._left() <= 0:
             raise self._expire()
         waits = self._all_waits()
-        if self._seconds is None and self._limit.is_over(waits, self._tokens):
+        if self.seconds is None and self._limit.is_over(waits, self._tokens):
             fault = waiting.deadlock_of_waits(
                 "The step waits, and nothing runs that could end its waits", waits, self._tokens
             )
@@ -227,18 +222,18 @@ class Deadline:
         return True
 
     def _all_waits(self) -> list[Wait]:
-        return [*self._of_replicas(), *tuple(self._waits.values())]
+        return [*self.of_replicas(), *tuple(self.waits.values())]
 
     def _expire(self) -> FaultToken:
         # Python functions that run on have to be left behind as well.
         self._failed.set()
-        first_line = f"The step has taken more than {self._seconds:g} s"
+        first_line = f"The step has taken more than {self.seconds:g} s"
         waits = self._all_waits()
         if waits:
             return token_for(waiting.deadlock_of_waits(first_line, waits))
         lines = [
             f"  {segment.lane} of replica {segment.replica}: has started, and not ended"
             + (f" ({segment.place})" if segment.place else "")
-            for segment in self._started_pieces()
+            for segment in self.started()
         ] or ["  none of its operations is known to wait: it is at work"]
         return token_for(DeadlockError("\n".join([first_line, *lines]), rule=""))

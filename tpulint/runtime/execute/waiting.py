@@ -27,6 +27,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from tpulint.runtime.errors import DeadlockError
@@ -209,15 +210,16 @@ MAX_IDLE_SECONDS = 60.0
 MAX_CLOSED_SECONDS = 3.0
 
 
+@dataclass(eq=False)
 class WaitLimit:
     """The limit of the waits in one run of a graph, or in one Python thread.
 
     `seconds` are counted from the beginning of the wait, whatever is at work.
     """
 
-    def __init__(self, seconds: float | None = None) -> None:
-        self._seconds = seconds
-        self._since: float | None = None
+    seconds: float | None = None
+    since: float | None = None
+    """When the waits began; None while there are none."""
 
     def is_over(self, waits: Sequence[Wait], waiting: Iterable[Hashable]) -> bool:
         """Return whether `waits` have taken too long.
@@ -226,16 +228,16 @@ class WaitLimit:
         thread.
         """
         if not waits:
-            self._since = None
+            self.since = None
             idle_time.forget(waiting)
             return False
         now = time.monotonic()
-        self._since = now if self._since is None else self._since
-        if self._seconds is not None:
-            return now - self._since >= self._seconds
+        self.since = now if self.since is None else self.since
+        if self.seconds is not None:
+            return now - self.since >= self.seconds
         idle_time.note(waiting, waits)
         # A wait that has just begun is no hang in a process that was idle before.
-        return idle_time.is_too_long(self._since)
+        return idle_time.is_too_long(self.since)
 
 
 def deadlock_of_waits(

@@ -9,7 +9,6 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import numpy as np
 import tensorflow as tf
 
 from tpulint.runtime.errors import HostOnlyInputError, LocalFileError
@@ -212,26 +211,21 @@ _LOCAL_SCHEME = "tpulint.local."
 _HAS_SCHEME = r"(?s)[a-zA-Z][0-9a-zA-Z.]*://.*"
 _IS_FILE = r"(?s)file://.*"
 _PATHS: dict[str, tuple[str, ...]] = {
-    **dict.fromkeys(
-        ("CSVDataset", "FixedLengthRecordDataset", "TFRecordDataset", "TextLineDataset"),
-        ("filenames",),
-    ),
-    **dict.fromkeys(
-        ("CSVDatasetV2", "FixedLengthRecordDatasetV2", "TFRecordDatasetV2"), ("filenames",)
-    ),
-    **dict.fromkeys(("CacheDataset", "CacheDatasetV2", "DatasetToTFRecord"), ("filename",)),
-    **dict.fromkeys(("ReadFile", "Save", "SaveSlices", "WriteFile"), ("filename",)),
-    "InitializeTableFromTextFile": ("filename",),
-    "InitializeTableFromTextFileV2": ("filename",),
-    **dict.fromkeys(("LoadDataset", "SaveDataset", "SnapshotDataset"), ("path",)),
-    **dict.fromkeys(("SaveDatasetV2", "SnapshotDatasetV2"), ("path",)),
-    **dict.fromkeys(("Restore", "RestoreSlice"), ("file_pattern",)),
-    **dict.fromkeys(("RestoreV2", "SaveV2"), ("prefix",)),
-    "CreateSummaryFileWriter": ("logdir",),
-    "MatchingFiles": ("pattern",),
-    "MatchingFilesDataset": ("patterns",),
-    "MergeV2Checkpoints": ("checkpoint_prefixes", "destination_prefix"),
-}
+    operation: (argument,)
+    for argument, names in {
+        "file_pattern": "Restore RestoreSlice",
+        "filename": "CacheDataset CacheDatasetV2 DatasetToTFRecord InitializeTableFromTextFile "
+        "InitializeTableFromTextFileV2 ReadFile Save SaveSlices WriteFile",
+        "filenames": "CSVDataset CSVDatasetV2 FixedLengthRecordDataset FixedLengthRecordDatasetV2 "
+        "TFRecordDataset TFRecordDatasetV2 TextLineDataset",
+        "logdir": "CreateSummaryFileWriter",
+        "path": "LoadDataset SaveDataset SaveDatasetV2 SnapshotDataset SnapshotDatasetV2",
+        "pattern": "MatchingFiles",
+        "patterns": "MatchingFilesDataset",
+        "prefix": "RestoreV2 SaveV2",
+    }.items()
+    for operation in names.split()
+} | {"MergeV2Checkpoints": ("checkpoint_prefixes", "destination_prefix")}
 """The operations whose kernels read and write files, and their arguments that are paths."""
 _makers: list[str | None] = []
 """The lines of programs that made such operations; the scheme has the number of one."""
@@ -243,10 +237,8 @@ def _refuses_local_files() -> bool:
     A function runs where it is called: on the device of what is around it, where it names none.
     """
     pod = current_pod()
-    if not (
-        pod.is_apart
-        and (pod.is_connected or not tf.compat.v1.executing_eagerly_outside_functions())
-    ):
+    in_sessions = not tf.compat.v1.executing_eagerly_outside_functions()
+    if not (pod.is_apart and (pod.is_connected or in_sessions)):
         return False
     graph = None if tf.executing_eagerly() else ops.get_default_graph()
     names = [device_of_graph(around).to_string() for around in graphs_outwards(graph)]
@@ -260,32 +252,14 @@ def _for_hosts(paths: Any, line: str | None) -> Any:
 
     The operation that takes them was made at `line`.
     """
-    paths = tf.convert_to_tensor(paths)
-    static_paths = tf.get_static_value(paths)
-    if static_paths is None:
-        is_elsewhere = tf.strings.regex_full_match(paths, _HAS_SCHEME)
-        is_file = tf.strings.regex_full_match(paths, _IS_FILE)
-        is_elsewhere = (is_elsewhere & ~is_file) | tf.equal(paths, "")
-        return tf.where(is_elsewhere, paths, tf.strings.join([_scheme_of(line), paths]))
-    values = np.asarray(static_paths, dtype=object)
-    texts = [tf.compat.as_text(value) for value in values.ravel()]
-    if not any(map(_is_local, texts)):
-        return paths
-    scheme = _scheme_of(line)
-    marked = [scheme + text if _is_local(text) else text for text in texts]
-    return tf.constant(marked, shape=values.shape)
-
-
-def _is_local(path: str) -> bool:
-    """Return whether `path` is of this machine; an empty one is of no file."""
-    has_scheme = re.fullmatch(_HAS_SCHEME, path) and not path.startswith("file://")
-    return bool(path) and not has_scheme
-
-
-def _scheme_of(line: str | None) -> str:
     if line not in _makers:
         _makers.append(line)
-    return f"{_LOCAL_SCHEME}{_makers.index(line)}://"
+    paths = tf.convert_to_tensor(paths)
+    is_file = tf.strings.regex_full_match(paths, _IS_FILE)
+    has_scheme = tf.strings.regex_full_match(paths, _HAS_SCHEME)
+    is_elsewhere = (has_scheme & ~is_file) | tf.equal(paths, "")  # an empty one is of no file
+    scheme = f"{_LOCAL_SCHEME}{_makers.index(line)}://"
+    return tf.where(is_elsewhere, paths, tf.strings.join([scheme, paths]))
 
 
 _REFUSED = re.compile(

@@ -128,12 +128,11 @@ def keep_sessions() -> None:
 
 
 class SessionGraph:
-    """A growing copy of the nodes of `source` that a session runs, each changed by `place`."""
+    """A growing copy of the nodes of `source` that a session runs, placed on the pod's hosts."""
 
-    def __init__(self, source: Any, place: Callable[[Any], None]) -> None:
+    def __init__(self, source: Any) -> None:
         self.graph = tf.Graph()
         self._source = source
-        self._place = place
         self._operations: dict[str, Any] = {}
         self._functions: set[str] = set()
         self._read: tuple[int, Any, dict[str, Any]] = (-1, None, {})
@@ -179,7 +178,10 @@ class SessionGraph:
         for original in nodes:
             node = part.node.add()
             node.CopyFrom(original)
-            self._place(node)
+            if node.name.startswith(OWN_SCOPE) and not node.device:
+                node.device = devices.COORDINATORS_CPU
+            elif devices.spec_of(node.device).job != devices.LOCAL:
+                node.device = devices.remote_device(node.device)
             c_api.TF_ImportGraphDefOptionsAddReturnOperation(options.options, node.name)
             for input_ in node.input:
                 if _node(input_) not in new:
@@ -239,13 +241,6 @@ _PERHAPS_LOST = (
 _REMOTE = "sessions run on the hosts of a pod, if those are processes"
 
 
-def _place(node: Any) -> None:
-    if node.name.startswith(OWN_SCOPE) and not node.device:
-        node.device = devices.COORDINATORS_CPU
-    elif devices.spec_of(node.device).job != devices.LOCAL:
-        node.device = devices.remote_device(node.device)
-
-
 @emulated_patch(f"{_SESSION}.__init__", why=_REMOTE)
 def _initialize(
     original: Callable[..., None],
@@ -264,7 +259,7 @@ def _initialize(
         original(self, _target_of_somebody(target), graph, config)
         return
     users_graph = ops.get_default_graph() if graph is None else graph
-    served = SessionGraph(users_graph, _place)
+    served = SessionGraph(users_graph)
     setattr(self, _GRAPH, served)
     original(self, _server().target, served.graph, _config(config))
     self._graph, self._target = users_graph, tf.compat.as_bytes(target)
