@@ -270,7 +270,7 @@ calls the function, the number of the argument that is on the same core, or None
 def name_results(results: Sequence[Any], device_assignment: Any) -> None:
     """Note the core of each replica's results, if they are of a graph."""
     for replica, result in enumerate(results):
-        device = devices.core_name(replica)
+        device = devices.current_pod().core(replica)
         if device_assignment is not None:
             device = device_assignment.tpu_device(replica=replica, job=devices.job_of_cores())
         for tensor in tf.nest.flatten(result, expand_composites=True):

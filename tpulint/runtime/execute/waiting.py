@@ -34,7 +34,7 @@ from tpulint.runtime.errors import DeadlockError
 from tpulint.runtime.execute.raising import FaultToken, token_for
 from tpulint.runtime.extract.bodies import bodies
 from tpulint.runtime.extract.region import Operation, Region
-from tpulint.runtime.pods.devices import has_workers
+from tpulint.runtime.pods.devices import current_pod
 from tpulint.runtime.schedule.locks import Wait
 from tpulint.runtime.schedule.variables import captured_through, past_identities
 from tpulint.runtime.source_location import is_users, operation_location, place_in_thread
@@ -140,7 +140,7 @@ class IdleTime:
                 self._look(now)
             # Hosts that are processes, and do not say what they compute, may be at work.
             answered = max((when for when, _ in self._answers.values()), default=float("-inf"))
-            if has_workers() and now - answered > _NOTE_SECONDS:
+            if current_pod().workers and now - answered > _NOTE_SECONDS:
                 self._since = self._closed_since = now
             idle = now - max(since, self._since)
             closed = now - max(since, self._closed_since)

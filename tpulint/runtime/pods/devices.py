@@ -92,40 +92,25 @@ _NO_POD = Pod(1, sys.maxsize, job="")
 """What stands for the hosts where no TPU is emulated: this one has all cores, and no other name."""
 
 
-def _pod() -> Pod:
+def current_pod() -> Pod:
     """Return the hosts of the emulated TPU, or `_NO_POD`."""
     opened = emulator.current()
     return opened.part(Pod) if opened else _NO_POD
 
 
-def current_pod() -> Pod:
-    """Return the hosts of the emulated TPU, which must be there."""
-    return emulator.current_part(Pod)
-
-
-def has_workers() -> bool:
-    """Return whether the hosts are other processes."""
-    return bool(_pod().workers)
-
-
-def core_name(number: int) -> str:
-    """Return the name of a core of the emulated TPU."""
-    return _pod().core(number)
-
-
 def cores_of_a_host(otherwise: int) -> int:
     """Return the number of cores that a host of the emulated pod has; `otherwise` without one."""
-    return _pod().cores_per_host if _pod().is_remote else otherwise
+    return current_pod().cores_per_host if current_pod().is_remote else otherwise
 
 
 def remote_host_of_core(core: int) -> str | None:
     """Return the name of the host that has `core` of the emulated pod; None if it has one host."""
-    return _pod().host_of_core(core) if _pod().is_remote else None
+    return current_pod().host_of_core(core) if current_pod().is_remote else None
 
 
 def job_of_cores() -> str:
     """Return the job that the cores belong to."""
-    return _pod().job if _pod().is_remote else LOCAL
+    return current_pod().job if current_pod().is_remote else LOCAL
 
 
 def is_emulated(device: str) -> bool:
@@ -135,15 +120,15 @@ def is_emulated(device: str) -> bool:
 
 def is_master(target: str | bytes | None) -> bool:
     """Return whether a session with this `target` is served by a host of the pod."""
-    if not target or not _pod().is_remote:
+    if not target or not current_pod().is_remote:
         return False
     name = target.decode() if isinstance(target, bytes) else target
-    return name.rpartition("://")[2] in _pod().masters
+    return name.rpartition("://")[2] in current_pod().masters
 
 
 def is_on_pod(device: str) -> bool:
     """Return whether `device` is of one of several hosts; a task without a job is theirs."""
-    pod = _pod()
+    pod = current_pod()
     if not device or not pod.is_remote:
         return False
     spec = spec_of(device)
@@ -157,7 +142,7 @@ def names_only_host(device: str) -> bool:
 
     Programs say "/job:worker" there; the host is this process.
     """
-    pod = _pod()
+    pod = current_pod()
     if not device or pod.is_remote:
         return False
     spec = spec_of(device)
@@ -192,9 +177,10 @@ def hosts_are_remote() -> bool:
 
     What is run at once does when the program has connected to them; for a graph its session does.
     """
-    if not has_workers():
+    pod = current_pod()
+    if not pod.workers:
         return False
-    return _pod().is_connected or not tf.compat.v1.executing_eagerly_outside_functions()
+    return pod.is_connected or not tf.compat.v1.executing_eagerly_outside_functions()
 
 
 def executing_device(device: str) -> str:

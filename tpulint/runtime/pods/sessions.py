@@ -57,7 +57,7 @@ def _place_only_what_runs(
     # A session places its whole graph, and would refuse one that holds marked nodes. What it would
     # ask of the emulated pod's hosts, it asks of this process, unless they are processes.
     served = devices.is_master(target)
-    if served and not devices.has_workers():
+    if served and not devices.current_pod().workers:
         target = ""
     is_local = not target  # a server does not have the option
     if is_local and (config is None or isinstance(config, config_pb2.ConfigProto)):
