@@ -198,7 +198,7 @@ def work_of_region(
     means = {name: round(loop.rounds / loop.runs) for name, loop in measured.items() if loop.runs}
     counter = _Counter({(id(region.graph), name): mean for name, mean in means.items()})
     work = StepWork()
-    counter.count(region, dict(shapes), {}, 1, work)
+    counter.count(region, shapes, 1, work)
     return work
 
 
@@ -225,29 +225,25 @@ class _Counter:
         self._measured = measured
         """The rounds of loops that have run, by the graph and the name of the counter."""
         self._shapes: dict[tuple[int, str], Shape | None] = {}
-        self._ends: dict[tuple[int, str], int] = {}
-        """The last values of the counters of loops, which the loops of gradients count down."""
+        self._values: dict[tuple[int, str], int] = {}
+        """The numbers that bodies get now, and the last ones of the counters of loops, which the
+        loops of gradients count down."""
 
     def counters_to_measure(self, region: Region) -> list[Tensor]:
         """Return a counter of each loop of `region` whose rounds depend on data."""
         counters = []
         for op in region.ops:
             if op.type in WHILE and region.cluster_of(op) is None:
-                most, is_exact = self._bound(region, op, {})
+                most, is_exact = self._bound(region, op)
                 counter = self._counter(region, op)
                 if counter is not None and not is_exact:
                     counters.append(counter)
                 elif most is not None:
-                    self._note_ends(region, op, {}, most)
+                    self._note_ends(region, op, most)
         return counters
 
     def count(
-        self,
-        region: Region,
-        given: dict[str, Shape | None],
-        values: dict[str, int],
-        times: int,
-        work: StepWork,
+        self, region: Region, given: Mapping[str, Shape | None], times: int, work: StepWork
     ) -> None:
         """Add to `work` what `region` does `times`; its inputs have the shapes `given`."""
         self._infer(region, given)
@@ -255,7 +251,7 @@ class _Counter:
             if region.cluster_of(op) is not None:
                 continue
             if holds_bodies(op):
-                self._count_bodies(region, op, values, times, work)
+                self._count_bodies(region, op, times, work)
                 continue
             product = self._product(op, times)
             if product is not None:
@@ -292,26 +288,21 @@ class _Counter:
         before, after = (1.0 if shape is None else padding_factor(shape, dtype) for shape in shapes)
         return after >= MOSTLY_PADDING > before
 
-    def _count_bodies(
-        self, region: Region, op: Operation, values: dict[str, int], times: int, work: StepWork
-    ) -> None:
+    def _count_bodies(self, region: Region, op: Operation, times: int, work: StepWork) -> None:
         is_loop, is_conditional = op.type in WHILE, op.type in IF | CASE
-        rounds = (self._rounds(region, op, values, work) if is_loop else None) or 1
+        rounds = (self._rounds(region, op, work) if is_loop else None) or 1
         branches: list[StepWork] = []
         for body in bodies(region, op):
             handed_in = dict(zip(body.inputs, arguments(op), strict=True))
             shapes = {name: self._shape(tensor) for name, tensor in handed_in.items()}
             if is_loop:
-                passed = self._unchanged(region, op, body, values)
+                self._enter_loop(region, op, body)
             else:
-                passed = {
-                    name: value
-                    for name, tensor in handed_in.items()
-                    if (value := self._value(tensor, values)) is not None
-                }
+                for name, tensor in handed_in.items():
+                    self._pass(body, name, self._value(tensor))
             # Of a conditional one branch counts.
             inside = StepWork() if is_conditional else work
-            self.count(body, shapes, passed, times * rounds, inside)
+            self.count(body, shapes, times * rounds, inside)
             branches.append(inside)
         if is_conditional:
             most = max(branches, key=lambda branch: branch.flops)
@@ -377,20 +368,18 @@ class _Counter:
             self._shapes[id(region.graph), tensor.name] = shape
             images[tensor.name] = _placeholder(tensor, shape)
 
-    def _value(self, tensor: Tensor, values: Mapping[str, int], depth: int = 0) -> int | None:
+    def _value(self, tensor: Tensor, depth: int = 0) -> int | None:
         """Return the number or truth value that `tensor` is, if it follows from constants."""
-        while tensor.op.type in ("Identity", "StopGradient") and tensor.name not in values:
+        graph = id(tensor.graph)
+        while tensor.op.type in _PASS_ON and (graph, tensor.name) not in self._values:
             tensor = tensor.op.inputs[0]
-        if tensor.name in values:
-            return values[tensor.name]
-        if (id(tensor.graph), tensor.name) in self._ends:
-            return self._ends[id(tensor.graph), tensor.name]
+        if (graph, tensor.name) in self._values:
+            return self._values[graph, tensor.name]
         if tensor.dtype not in (tf.int32, tf.int64, tf.bool) or tensor.shape.rank != 0:
             return None
         compute = _COMPUTED.get(tensor.op.type)
         if compute is not None and depth < _DEEPEST:
-            inputs = tensor.op.inputs
-            operands = [self._value(operand, values, depth + 1) for operand in inputs]
+            operands = [self._value(operand, depth + 1) for operand in tensor.op.inputs]
             if tensor.op.type == "LogicalAnd" and 0 in operands:
                 return 0
             return None if None in operands else int(compute(*operands))
@@ -402,49 +391,46 @@ class _Counter:
         value = tf.get_static_value(tensor)
         return None if value is None else int(value)
 
-    def _unchanged(
-        self, region: Region, op: Operation, body: Region, values: Mapping[str, int]
-    ) -> dict[str, int]:
-        """Return the numbers that the loop `op` passes to `body` in all rounds."""
-        _, loop = bodies(region, op)
-        return {
-            name: value
-            for name, tensor, inside, after in zip(
-                body.inputs, op.inputs, loop.inputs, loop.outputs, strict=True
-            )
-            if past_identities(after).name == inside
-            and (value := self._value(tensor, values)) is not None
-        }
+    def _pass(self, body: Region, name: str, value: int | None) -> None:
+        """Note the number that the input `name` of `body` is, None where it is not known."""
+        self._values.pop((id(body.graph), name), None)
+        if value is not None:
+            self._values[id(body.graph), name] = value
 
-    def _rounds(
-        self, region: Region, op: Operation, values: Mapping[str, int], work: StepWork
-    ) -> int | None:
+    def _enter_loop(self, region: Region, op: Operation, body: Region) -> None:
+        """Note the numbers that the loop `op` passes to `body` in all rounds."""
+        _, loop = bodies(region, op)
+        for name, tensor, inside, after in zip(
+            body.inputs, op.inputs, loop.inputs, loop.outputs, strict=True
+        ):
+            is_unchanged = past_identities(after).name == inside
+            self._pass(body, name, self._value(tensor) if is_unchanged else None)
+
+    def _rounds(self, region: Region, op: Operation, work: StepWork) -> int | None:
         """Return how often the loop `op` runs: as measured, or if one of its counters tells."""
         counter = self._counter(region, op)
         name = "" if counter is None else counter.name
         rounds = self._measured.get((id(region.graph), name))
         work.measured_loops += rounds is not None
         if rounds is None:
-            rounds, _ = self._bound(region, op, values)
+            rounds, _ = self._bound(region, op)
             work.uncounted_loops += rounds is None
         if rounds is not None:
-            self._note_ends(region, op, values, rounds)
+            self._note_ends(region, op, rounds)
         return rounds
 
-    def _bound(
-        self, region: Region, op: Operation, values: Mapping[str, int]
-    ) -> tuple[int | None, bool]:
+    def _bound(self, region: Region, op: Operation) -> tuple[int | None, bool]:
         """Return the most rounds of the loop `op`, and whether it always makes them."""
         condition, _ = bodies(region, op)
-        counts = self._counts(region, op, values)
-        limits = self._unchanged(region, op, condition, values)
+        counts = self._counts(region, op)
+        self._enter_loop(region, op, condition)
         bounds: list[int] = []
-        tests = list(self._conjuncts(condition.outputs[0], limits))
+        tests = list(self._conjuncts(condition.outputs[0]))
         for test in tests:
             if test.op.type not in ("Less", "Greater"):
                 continue
             counter, limit = map(past_identities, test.op.inputs)
-            end = self._value(limit, limits)
+            end = self._value(limit)
             if counter.name not in condition.inputs or end is None:
                 continue
             number = condition.inputs.index(counter.name)
@@ -453,48 +439,44 @@ class _Counter:
                 bounds.append(max(0, math.ceil((end - start) / step)))
         return min(bounds, default=None), len(bounds) == len(tests)
 
-    def _conjuncts(self, tensor: Tensor, values: Mapping[str, int]) -> Iterator[Tensor]:
+    def _conjuncts(self, tensor: Tensor) -> Iterator[Tensor]:
         """Yield the tests that have to hold for another round, without those that always do."""
         tensor = past_identities(tensor)
         parts = tuple(tensor.op.inputs)
         # AutoGraph tests for both signs of a range's step, which is mostly a constant.
         if tensor.op.type == "LogicalOr":
-            parts = tuple(p for p in parts if self._value(p, values) != 0)
+            parts = tuple(part for part in parts if self._value(part) != 0)
         if tensor.op.type == "LogicalAnd" or (tensor.op.type == "LogicalOr" and len(parts) == 1):
             for part in parts:
-                yield from self._conjuncts(part, values)
-        elif not self._value(tensor, values):
+                yield from self._conjuncts(part)
+        elif not self._value(tensor):
             yield tensor
 
     def _counter(self, region: Region, op: Operation) -> Tensor | None:
         """Return the result of the loop `op` that is the number of its rounds; most have one."""
-        counts = self._counts(region, op, {})
+        counts = self._counts(region, op)
         number = next((number for number, count in counts.items() if count == (0, 1)), None)
         return None if number is None else op.outputs[number]
 
-    def _note_ends(
-        self, region: Region, op: Operation, values: Mapping[str, int], rounds: int
-    ) -> None:
-        for number, (start, step) in self._counts(region, op, values).items():
-            self._ends[id(region.graph), op.outputs[number].name] = start + rounds * step
+    def _note_ends(self, region: Region, op: Operation, rounds: int) -> None:
+        for number, (start, step) in self._counts(region, op).items():
+            self._values[id(region.graph), op.outputs[number].name] = start + rounds * step
 
-    def _counts(
-        self, region: Region, op: Operation, values: Mapping[str, int]
-    ) -> dict[int, _Count]:
+    def _counts(self, region: Region, op: Operation) -> dict[int, _Count]:
         """Return the variables of the loop `op`, by number, to which a round adds a constant."""
         _, body = bodies(region, op)
-        unchanged = self._unchanged(region, op, body, values)
+        self._enter_loop(region, op, body)
         counts: dict[int, _Count] = {}
         for number, (tensor, name, after) in enumerate(
             zip(op.inputs, body.inputs, body.outputs, strict=True)
         ):
-            start, result = self._value(tensor, values), past_identities(after)
+            start, result = self._value(tensor), past_identities(after)
             if start is None or result.op.type not in ("Add", "AddV2"):
                 continue
             first, second = map(past_identities, result.op.inputs)
             if first.name != name:
                 first, second = second, first
-            step = self._value(second, unchanged)
+            step = self._value(second)
             if first.name == name and step:
                 counts[number] = _Count(start, step)
         return counts
@@ -540,6 +522,7 @@ _COMPUTED: dict[str, Callable[..., int]] = {
     "ZerosLike": lambda _: 0,
 }
 _DEEPEST = 20
+_PASS_ON = frozenset({"Identity", "StopGradient"})
 _LEAST_ELEMENTS = 1024
 # What they return is no memory of its own.
 _NO_MEMORY = frozenset({"Const", "Identity", "IdentityN", "NoOp", "Reshape", "StopGradient"}) | {
