@@ -25,7 +25,7 @@ def scheduled(computation: Callable[[Any], Any]) -> Schedule:
 
 def sizes(computation: Callable[[Any], Any]) -> list[int]:
     """The numbers of collectives in the meetings of `computation`."""
-    return [len(meeting.collectives) for meeting in scheduled(computation).rendezvous]
+    return [len(meeting) for meeting in scheduled(computation).rendezvous]
 
 
 def test_the_gradients_of_a_step_are_summed_at_once() -> None:

@@ -41,30 +41,27 @@ _readers: Listeners[HostRead] = Listeners()
 watch_reads = _readers.including
 """A context that passes each read of a value of the device to a function."""
 _numbers = itertools.count()
-_open: dict[int, None] = {}
-"""The launches that last, in the order in which they began. Its operations are atomic."""
-_in_thread = threading.local()
+_open: dict[int, int] = {}
+"""The numbers of the launches that last, by thread. What is done with it is atomic in CPython."""
 
 
 def current_launch() -> int | None:
     """Return the number of the launch that lasts, of several the last one; None without any."""
-    return next(reversed(tuple(_open)), None)
+    return max(tuple(_open.values()), default=None)
 
 
 @contextmanager
 def launch() -> Iterator[None]:
     """Note a launch, unless this thread is in one."""
-    if getattr(_in_thread, "launches", False):
+    thread = threading.get_ident()
+    if thread in _open:
         yield
         return
-    number = next(_numbers)
-    _in_thread.launches = True
-    _open[number] = None
+    _open[thread] = next(_numbers)
     try:
         yield
     finally:
-        _in_thread.launches = False
-        _open.pop(number, None)
+        del _open[thread]
 
 
 def note_computed(operation: str, arguments: Sequence[Any], results: Any) -> None:

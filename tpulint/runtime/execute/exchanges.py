@@ -156,12 +156,12 @@ class Exchanges:
             (
                 rendezvous
                 for rendezvous in all_rendezvous
-                if any(len(group) > 1 for group in rendezvous.first.groups)
+                if any(len(group) > 1 for group in rendezvous[0].groups)
             ),
             key=lambda rendezvous: [dtype.as_datatype_enum for dtype in _dtypes(rendezvous)],
         )
         self._number = {
-            rendezvous.first.site: number for number, rendezvous in enumerate(self._all_rendezvous)
+            rendezvous[0].site: number for number, rendezvous in enumerate(self._all_rendezvous)
         }
         self._name = f"tpulint_exchange_{next(_names)}"
         self._replicas = replicas
@@ -196,7 +196,7 @@ class Exchanges:
                     *(self._from_exchange[number][member] for member in group),
                 ).op
                 for number, rendezvous in enumerate(self._all_rendezvous)
-                for group in rendezvous.first.groups
+                for group in rendezvous[0].groups
             ]
 
     def stop(self, waits_for: Sequence[Operation]) -> list[Operation]:
@@ -207,7 +207,7 @@ class Exchanges:
             stops = []
             for number, rendezvous in enumerate(self._all_rendezvous):
                 # One that is served once has ended by itself.
-                for group in () if rendezvous.first.comes_once else rendezvous.first.groups:
+                for group in () if rendezvous[0].comes_once else rendezvous[0].groups:
                     no_parts = [tf.zeros([], dtype) for dtype in _dtypes(rendezvous)[1:]]
                     queue = self._to_exchange[number][group[0]]
                     stops.append(enqueue(queue, [tf.constant(False), *no_parts]))
@@ -239,16 +239,14 @@ class Exchanges:
         Sums of the same dtypes over as many members share one, as do those of all steps: to trace
         it costs more than anything else here.
         """
-        ops = [collective.op for collective in rendezvous.collectives]
+        ops = [collective.op for collective in rendezvous]
         sums = all(op.type == "CrossReplicaSum" for op in ops)
         combine = [sum_parts if sums else partial(collective_results, op, group) for op in ops]
-        serve = partial(
-            _serve, combine, _dtypes(rendezvous), comes_once=rendezvous.first.comes_once
-        )
+        serve = partial(_serve, combine, _dtypes(rendezvous), comes_once=rendezvous[0].comes_once)
         taken = [tf.resource] * (2 * len(group))
         if not sums:
             return graphs.wrap_function(serve, taken)
-        key = (*_dtypes(rendezvous), rendezvous.first.comes_once, len(group))
+        key = (*_dtypes(rendezvous), rendezvous[0].comes_once, len(group))
         if key not in _cached_servers:
             # In a graph of its own, as the one that is built now goes with its program.
             with tf.Graph().as_default():
@@ -324,7 +322,7 @@ def _dtypes(rendezvous: Rendezvous) -> tuple[tf.DType, ...]:
     """Return the dtypes of what goes through a queue: the signal to go on, and the parts."""
     return (
         tf.bool,
-        *(collective.op.outputs[0].dtype.base_dtype for collective in rendezvous.collectives),
+        *(collective.op.outputs[0].dtype.base_dtype for collective in rendezvous),
     )
 
 
@@ -451,7 +449,7 @@ class RendezvousReports(CollectiveTracker):
     def __init__(
         self, all_rendezvous: Iterable[Rendezvous], names: Sequence[str], *, all_of_them: bool
     ) -> None:
-        collectives = (rendezvous.first for rendezvous in all_rendezvous)
+        collectives = (rendezvous[0] for rendezvous in all_rendezvous)
         followed = (
             collective
             for collective in collectives

@@ -143,16 +143,9 @@ def with_constants(segment: Segment) -> Segment:
     return replace(segment, ops=(*constants.values(), *segment.ops))
 
 
-@dataclass(frozen=True, eq=False)
-class Rendezvous:
-    """Collectives of one segment, which are of one kind and of the same groups."""
-
-    collectives: tuple[Collective, ...]
-
-    @property
-    def first(self) -> Collective:
-        """Return the collective that stands for all: a replica comes to all of them or to none."""
-        return self.collectives[0]
+Rendezvous = tuple[Collective, ...]
+"""Collectives of one segment, which are of one kind and of the same groups. The first one stands
+for all: a replica comes to all of them or to none."""
 
 
 def _sites(planned: Plan, around: RegionSite) -> Iterator[list[RegionSite]]:
@@ -255,7 +248,7 @@ def schedule(program: ReplicatedProgram, options: Options) -> Schedule:
         ),
         unsynchronized=unsynchronized_variables(program, variables),
         rendezvous=tuple(
-            Rendezvous(tuple(collectives[site] for site in sites))
+            tuple(collectives[site] for site in sites)
             for plan in (before, during, after)
             for sites in _sites(plan, ())
         ),
