@@ -253,8 +253,16 @@ class Feeds:
             if "Enqueue" in op.type:
                 (queue,) = queues.values()
                 return [], exchanges.enqueue(queue, [serialize_tuple(values)])
-            comes = call_python(self._note_wait(op), [replica])
-            with tf.control_dependencies([comes]):
+            does = "is enqueued for its core"
+            if lane == "outfeed":
+                does = "the device puts into its outfeed"
+            reason = f"waits in {op.type} '{op.name}' for what {does}"
+            wait = Wait("", lane, reason, operation_location(op), FEED_RULE)
+
+            def comes(of: Any) -> None:
+                self._waits[int(of), op] = replace(wait, lane=self._names[int(of)])
+
+            with tf.control_dependencies([call_python(comes, [replica])]):
                 dtypes = [tensor.dtype for tensor in op.outputs]
                 shapes = [tensor.shape for tensor in op.outputs]
                 results = dequeue_parts(queues, parts, dtypes, shapes)
@@ -265,7 +273,7 @@ class Feeds:
     def _keys(self, op: Operation) -> list[FeedKey]:
         """Return the feeds of a replica's cores that `op` needs: several, if they share a tensor.
 
-        None if it is a host cluster's, which names any core.
+        There are none where it is a host cluster's, which names any core.
         """
         if op.type not in INFEED_TAKES and not op.type.startswith("OutfeedEnqueue"):
             return []
@@ -278,19 +286,6 @@ class Feeds:
         own = Parts((graphs.DeviceSpec.from_string(op.device).device_index or 0,))
         parts = output_parts(op, self._cores_per_replica) if is_shared else None
         return parts or [own] * max(len(op.outputs), 1)
-
-    def _note_wait(self, op: Operation) -> Callable[[Any], None]:
-        lane, place = feed_lane(op), operation_location(op)
-        does = (
-            "the device puts into its outfeed" if lane == "outfeed" else "is enqueued for its core"
-        )
-        reason = f"waits in {op.type} '{op.name}' for what {does}"
-
-        def comes(replica: Any) -> None:
-            number = int(replica)
-            self._waits[number, op] = Wait(self._names[number], lane, reason, place, FEED_RULE)
-
-        return comes
 
 
 def feed_lane(op: Operation) -> Direction:
