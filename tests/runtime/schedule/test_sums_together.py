@@ -80,8 +80,8 @@ def test_sums_in_a_branch_are_one_meeting_at_the_site_of_the_first() -> None:
     with tf.Graph().as_default():
         tf.compat.v1.enable_control_flow_v2()
         (meeting,) = scheduled(computation).rendezvous
-    assert len(meeting.collectives) == 2
-    assert meeting.first.site[-1] == min(
-        str(collective.site[-1]) for collective in meeting.collectives
+    assert len(meeting) == 2
+    assert meeting[0].site[-1] == min(
+        str(collective.site[-1]) for collective in meeting
     )
-    assert meeting.first.can_be_missed
+    assert meeting[0].can_be_missed
