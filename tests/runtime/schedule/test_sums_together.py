@@ -81,7 +81,5 @@ def test_sums_in_a_branch_are_one_meeting_at_the_site_of_the_first() -> None:
         tf.compat.v1.enable_control_flow_v2()
         (meeting,) = scheduled(computation).rendezvous
     assert len(meeting) == 2
-    assert meeting[0].site[-1] == min(
-        str(collective.site[-1]) for collective in meeting
-    )
+    assert meeting[0].site[-1] == min(str(collective.site[-1]) for collective in meeting)
     assert meeting[0].can_be_missed

@@ -13,6 +13,7 @@ from tpulint.runtime import emulator
 from tpulint.runtime.emulate.calls import launch, mark_as_computed, note_computed
 from tpulint.runtime.emulate.system import current_state, lost_variable
 from tpulint.runtime.pods import devices
+from tpulint.runtime.pods.devices import PLACED
 from tpulint.runtime.tensorflow_internals import graphs
 from tpulint.runtime.tensorflow_internals.modules import (
     eager_context,
@@ -35,7 +36,7 @@ REPORTED = "eager tensors report the emulated core that they are on"
 
 def core_of(value: Any) -> str | None:
     """Return the core of an eager tensor, or of an operation of a graph that is placed on one."""
-    core: str | None = getattr(value, devices.PLACED, None)
+    core: str | None = getattr(value, PLACED, None)
     return core
 
 
@@ -47,7 +48,7 @@ def set_core(values: Any, device: str | None) -> None:
         if isinstance(value, list):
             set_core(value, device)
         elif isinstance(value, ops.EagerTensor):
-            setattr(value, devices.PLACED, device)
+            setattr(value, PLACED, device)
 
 
 emulated_patch(f"{_OPS}.EagerTensor.device", why=REPORTED)(devices.asked_for_device)
