@@ -5,7 +5,6 @@ from __future__ import annotations
 import textwrap
 from dataclasses import dataclass, field, replace
 
-from tpulint.absint.domain.site import shared_length
 from tpulint.finding import DEVICE_LANE, HOST_LANE, Certainty, Span
 from tpulint.map.pictures import model
 from tpulint.output.context import RenderContext
@@ -93,17 +92,8 @@ def fitted(text: str, width: float, size: int = SIZE) -> tuple[str, str]:
     return fits, text if fits != text else ""
 
 
-@dataclass(frozen=True)
-class Said:
-    """A line for a box, before it is placed."""
-
-    text: str
-    style: str = ""
-    span: Span | None = None
-
-
 def boxed(
-    lines: list[Said], x: float, y: float, width: float, style: str, span: Span | None = None
+    lines: list[model.Said], x: float, y: float, width: float, style: str, span: Span | None = None
 ) -> Box:
     """Return a box as high as its lines, each in ROWS rows at most."""
     words = []
@@ -196,13 +186,12 @@ class _Layout:
         self.columns = columns_for(drawn, narrow)
         self.picture = Drawing(self.columns.width, title=drawn.title)
         self.alarmed = model.alarmed(drawn)
-        self.titles = {region.key: region for region in drawn.regions}
         self.y = 20.0
         self.boxes: dict[str, Box] = {}
         self.sent: dict[str, tuple[float, float]] = {}
         self.sides: dict[str, tuple[Box, Box]] = {}
         self.entering: list[tuple[Box, model.MapEdge]] = []
-        self.open: list[tuple[str, float]] = []
+        self.open: list[float] = []  # the tops of frames
         self.last: Box | None = None
 
     def finished(self) -> Drawing:
@@ -213,10 +202,10 @@ class _Layout:
         else:
             self.write(columns.host, self.y, "host", "host")
         self.y += 14
-        for row in model.rows(self.drawn):
-            self.borders(row.regions)
-            self.row(row)
-        self.borders(())
+        for ended, begun, row in model.in_regions(self.drawn, model.rows(self.drawn)):
+            self.borders(ended, begun)
+            if row is not None:
+                self.row(row)
         if self.drawn.variables:
             self.write(columns.edge, self.y + 16, "variables", "title")
             self.y += 30
@@ -233,19 +222,17 @@ class _Layout:
     ) -> None:
         self.picture.words.append(Words(x, y, text, style, anchor, full))
 
-    def borders(self, now: tuple[str, ...]) -> None:
+    def borders(self, ended: int, begun: list[model.MapRegion]) -> None:
         """Close the frames of regions that end here, and open those that begin."""
         columns = self.columns
-        common = shared_length([key for key, _ in self.open], now)
-        while len(self.open) > common:
-            _, top = self.open.pop()
+        for _ in range(ended):
+            top = self.open.pop()
             x = columns.edge - columns.nest * (columns.depth - len(self.open))
             height = self.y - SPACE + 10 - top
             self.picture.frames.append(Box(x, top, columns.width - 2 * x, height, "region", ()))
             self.y += 8
-        for key in now[common:]:
-            region = self.titles[key]
-            self.open.append((key, self.y - 6))
+        for region in begun:
+            self.open.append(self.y - 6)
             where = model.place(region.span, self.drawn.span, self.context)
             text, full = fitted(f"{region.title} {where}", columns.width - 60)
             self.write(columns.edge + 4, self.y + 10, text, "muted", full=full)
@@ -267,13 +254,7 @@ class _Layout:
 
     def box(self, node: model.MapNode, x: float, y: float) -> Box:
         style = f"{node.lane} {node.kind}" + (" alarm" if node.key in self.alarmed else "")
-        where = model.place(node.span, self.drawn.span, self.context)
-        lines = [Said(f"{model.title(node)} {where}".rstrip(), "title", node.span)]
-        for line in node.lines:
-            words = model.line_words(line, node, self.drawn.span, self.context)
-            lines.append(Said(words, "", line.span))
-        if node.more:
-            lines.append(Said(f"... and {node.more} more", "muted"))
+        lines = model.box_lines(node, self.drawn.span, self.context)
         return boxed(lines, x, y, self.columns.box, style, node.span)
 
     def put(self, node: model.MapNode, box: Box) -> None:
@@ -366,13 +347,13 @@ class _Layout:
 
     # The variables of a picture, and beside each what the lanes do with it.
 
-    def name_of(self, variable: model.MapVariable) -> list[Said]:
+    def name_of(self, variable: model.MapVariable) -> list[model.Said]:
         where = model.place(variable.span, self.drawn.span, self.context)
         sort = f"{variable.sort} {where}".rstrip()
-        more = [Said(f"and {variable.more} more places", "muted")] if variable.more else []
-        return [Said(variable.name, "title", variable.span), Said(sort, "muted"), *more]
+        more = [model.Said(f"and {variable.more} more places", "muted")] if variable.more else []
+        return [model.Said(variable.name, "title", variable.span), model.Said(sort, "muted"), *more]
 
-    def touched(self, variable: model.MapVariable, lane: str, before: str = "") -> list[Said]:
+    def touched(self, variable: model.MapVariable, lane: str, before: str = "") -> list[model.Said]:
         waits = {
             wait.span
             for cycle in self.drawn.cycles
@@ -383,7 +364,7 @@ class _Layout:
         lines = []
         for touch in model.touches_of(variable, lane):
             words = before + model.touch_words(touch, self.drawn.span, self.context)
-            lines.append(Said(words, "alarm" if touch.span in waits else "", touch.span))
+            lines.append(model.Said(words, "alarm" if touch.span in waits else "", touch.span))
         return lines
 
     def spread(self, variable: model.MapVariable) -> None:
@@ -470,7 +451,7 @@ class _Layout:
         lines += [(f"not shown: {line}", "muted") for line in self.drawn.left_out]
         for text, style in lines:
             width = self.columns.width - 2 * self.columns.edge + 20
-            box = boxed([Said(text, style)], self.columns.edge - 10, self.y, width, "plain")
+            box = boxed([model.Said(text, style)], self.columns.edge - 10, self.y, width, "plain")
             self.picture.words += box.words
             self.y += LEADING * len(box.words) + 2
         self.y += 6

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Protocol, TypeVar
 
+from tpulint.absint.domain.site import shared_length
 from tpulint.finding import DEVICE_LANE, HOST_LANE, Certainty, Span
 from tpulint.output.context import RenderContext
 
@@ -211,6 +213,50 @@ def rows(drawn: ComputationMap) -> Iterator[BoxRow]:
             yield BoxRow(None, node, sends)
 
 
+class InRegions(Protocol):
+    """What has regions around it, outermost first."""
+
+    @property
+    def regions(self) -> tuple[str, ...]: ...
+
+
+Item = TypeVar("Item", bound=InRegions)
+
+
+def in_regions(
+    drawn: ComputationMap, items: Iterable[Item]
+) -> Iterator[tuple[int, list[MapRegion], Item | None]]:
+    """Yield how many regions end before each item, those that begin, and the item; None last."""
+    titles = {region.key: region for region in drawn.regions}
+    before: tuple[str, ...] = ()
+    for item in (*items, None):
+        now = item.regions if item is not None else ()
+        shared = shared_length(before, now)
+        yield len(before) - shared, [titles[key] for key in now[shared:]], item
+        before = now
+
+
+@dataclass(frozen=True)
+class Said:
+    """A line for a box, before it is placed."""
+
+    text: str
+    style: str = ""
+    span: Span | None = None
+
+
+def box_lines(node: MapNode, home: Span | None, context: RenderContext) -> list[Said]:
+    """Return the lines of a box, its title first, with how often it is there."""
+    times = f" \N{MULTIPLICATION SIGN}{node.times}" if node.times > 1 else ""
+    title = f"{node.title}{times} {place(node.span, home, context)}"
+    lines = [Said(title.rstrip(), "title", node.span)]
+    for line in node.lines:
+        where = place(line.span, home, context) if line.span != node.span else ""
+        words = [" ".join(filter(None, [line.text, where])), line.detail]
+        lines.append(Said(" \N{MIDDLE DOT} ".join(filter(None, words)), "", line.span))
+    return [*lines, *([Said(f"... and {node.more} more", "muted")] if node.more else [])]
+
+
 def arrow_words(edge: MapEdge | None) -> list[str]:
     """Return what the edge carries, a line a tensor; a long list ends in how many more.
 
@@ -259,18 +305,6 @@ def touch_words(touch: MapTouch, home: Span | None, context: RenderContext) -> s
     times = f" \N{MULTIPLICATION SIGN}{touch.times}" if touch.times > 1 else ""
     row = touch.span._replace(end=touch.span.start)
     return f"{touch.mode} by {touch.how} {place(row, home, context)}{times}"
-
-
-def line_words(line: Line, node: MapNode, home: Span | None, context: RenderContext) -> str:
-    """Return `update :24-25`, and what there is to say of it."""
-    where = place(line.span, home, context) if line.span != node.span else ""
-    first = " ".join(filter(None, [line.text, where]))
-    return f"{first} \N{MIDDLE DOT} {line.detail}" if line.detail else first
-
-
-def title(node: MapNode) -> str:
-    """Return the title of a box, with how often it is there."""
-    return f"{node.title} \N{MULTIPLICATION SIGN}{node.times}" if node.times > 1 else node.title
 
 
 def touches_of(variable: MapVariable, lane: str) -> list[MapTouch]:

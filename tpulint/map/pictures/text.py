@@ -6,7 +6,6 @@ import itertools
 import textwrap
 from collections.abc import Iterable, Iterator
 
-from tpulint.absint.domain.site import shared_length
 from tpulint.finding import DEVICE_LANE, HOST_LANE, Span
 from tpulint.map.pictures import model
 from tpulint.output.context import RenderContext
@@ -31,7 +30,6 @@ class _Text:
         self.context = context
         self.half = (context.width - len(GAP)) // 2
         self.alarmed = model.alarmed(drawn)
-        self.titles = {region.key: region for region in drawn.regions}
 
     def lines(self) -> Iterator[str]:
         drawn = self.drawn
@@ -40,12 +38,16 @@ class _Text:
         yield ""
         yield self.joined(("device", (BOLD, CYAN)), ("host", (BOLD, YELLOW)))
         yield "-+-".join("-" * self.half for _ in range(2))
-        before: tuple[str, ...] = ()
-        for row in model.rows(drawn):
-            yield from self.borders(before, row.regions)
-            before = row.regions
-            yield from self.row(row)
-        yield from self.borders(before, ())
+        open_now: list[model.MapRegion] = []
+        for ended, begun, row in model.in_regions(drawn, model.rows(drawn)):
+            for _ in range(ended):
+                region = open_now.pop()
+                yield f"{'  ' * len(open_now)}end of {region.title}"
+            for region in begun:
+                yield f"{'  ' * len(open_now)}{region.title} {self.place(region.span)}:"
+                open_now.append(region)
+            if row is not None:
+                yield from self.row(row)
         if drawn.variables:
             yield ""
             yield self.styled("variables", BOLD)
@@ -58,15 +60,6 @@ class _Text:
             yield ""
             for line in drawn.left_out:
                 yield from textwrap.wrap(f"not shown: {shown(line)}", self.context.width)
-
-    def borders(self, before: tuple[str, ...], now: tuple[str, ...]) -> Iterator[str]:
-        """Yield the lines where control flow begins and ends."""
-        shared = shared_length(before, now)
-        for depth in range(len(before) - 1, shared - 1, -1):
-            yield f"{'  ' * depth}end of {self.titles[before[depth]].title}"
-        for depth in range(shared, len(now)):
-            region = self.titles[now[depth]]
-            yield f"{'  ' * depth}{region.title} {self.place(region.span)}:"
 
     def row(self, row: model.BoxRow) -> Iterator[str]:
         indent = "  " * len(row.regions)
@@ -91,14 +84,12 @@ class _Text:
         if node is None:
             return []
         first = (RED, BOLD) if node.key in self.alarmed else (BOLD,)
-        cells: list[TextCell] = [(f"{indent}{model.title(node)} {self.place(node.span)}", first)]
-        for line in node.lines:
-            words = model.line_words(line, node, self.drawn.span, self.context)
+        title, *lines = model.box_lines(node, self.drawn.span, self.context)
+        cells: list[TextCell] = [(f"{indent}{title.text}", first)]
+        for line in lines:
             room = self.half - len(indent) - 4
-            wrapped = textwrap.wrap(shown(words), room, subsequent_indent="  ")
+            wrapped = textwrap.wrap(shown(line.text), room, subsequent_indent="  ")
             cells += [(f"{indent}  {row}", ()) for row in wrapped]
-        if node.more:
-            cells.append((f"{indent}  ... and {node.more} more", ()))
         return cells
 
     def variable(self, variable: model.MapVariable) -> Iterator[str]:
@@ -216,35 +207,22 @@ class _Chart:
         prefix: str,
     ) -> Iterator[str]:
         """Yield the nodes, in a subgraph for each body of control flow."""
-        titles = {region.key: region for region in drawn.regions}
-        open_now: list[str] = []
-        count = 0
-        for node in nodes:
-            shared = shared_length(open_now, node.regions)
-            while len(open_now) > shared:
-                open_now.pop()
-                yield f"{'  ' * (len(open_now) + 2)}end"
-            for key in node.regions[shared:]:
-                region = titles[key]
+        indent, count = "    ", 0
+        for ended, begun, node in model.in_regions(drawn, nodes):
+            for _ in range(ended):
+                indent = indent[2:]
+                yield f"{indent}end"
+            for region in begun:
                 where = model.place(region.span, drawn.span, self.context)
                 label = _text(f"{region.title} {where}".rstrip())
-                yield f'{"  " * (len(open_now) + 2)}subgraph {prefix}{count} ["{label}"]'
-                open_now.append(key)
+                yield f'{indent}subgraph {prefix}{count} ["{label}"]'
+                indent += "  "
                 count += 1
-            style = "alarm" if node.key in red else node.lane
-            label = self.label(node, drawn)
-            yield f'{"  " * (len(open_now) + 2)}{names[node.key]}["{label}"]:::{style}'
-        while open_now:
-            open_now.pop()
-            yield f"{'  ' * (len(open_now) + 2)}end"
-
-    def label(self, node: model.MapNode, drawn: model.ComputationMap) -> str:
-        where = model.place(node.span, drawn.span, self.context)
-        lines = [f"{model.title(node)} {where}".rstrip()]
-        lines += [model.line_words(line, node, drawn.span, self.context) for line in node.lines]
-        if node.more:
-            lines.append(f"... and {node.more} more")
-        return _text("\n".join(lines))
+            if node is not None:
+                style = "alarm" if node.key in red else node.lane
+                lines = model.box_lines(node, drawn.span, self.context)
+                label = _text("\n".join(line.text for line in lines))
+                yield f'{indent}{names[node.key]}["{label}"]:::{style}'
 
     def touches(self, variable: model.MapVariable, names: dict[str, str]) -> None:
         """Draw an edge for each node that touches the variable: to it for a write, else from it."""
