@@ -250,7 +250,6 @@ def left_out(path: str, closest: Closest) -> list[str]:
 
 
 def prefilter(data: bytes, wrappers: Sequence[str]) -> str:
-    """Return the prefilter's answer."""
     if not is_start(data, wrappers):
         return "prefilter: it names nothing of the TPU API, so only an import leads to it"
     sign = sign_in(data)

@@ -120,7 +120,6 @@ class Explanation:
 
 
 def as_json(account: DataclassInstance) -> str:
-    """Return an account as JSON."""
     import json
 
     return json.dumps(asdict(account), indent=2, ensure_ascii=False) + "\n"
@@ -133,7 +132,6 @@ NOTHING = "nothing here"
 
 
 def explanation_text(explanation: Explanation) -> str:
-    """Return the account as text."""
     lines = [f"{explanation.filename}: {'read' if explanation.read else 'not read'}"]
     lines += [f"  {reason}" for reason in explanation.reasons]
     if explanation.file is not None:

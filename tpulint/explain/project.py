@@ -124,7 +124,6 @@ def _unread(batch: Batch, jobs: tuple[Job, ...], filenames: list[str]) -> Iterat
 
 
 def project_text(project: ProjectExplanation) -> str:
-    """Return the account as text."""
     return "".join(f"{shown(line)}\n" for line in _lines(project))
 
 

@@ -159,7 +159,6 @@ def _nothing(
 
 
 def _files(program: ProgramMap) -> set[str]:
-    """Return the files that the map leads to."""
     filenames = set()
     for drawn in program.computations:
         spans = [drawn.span, *(region.span for region in drawn.regions)]

@@ -90,7 +90,6 @@ def shown(text: str) -> str:
 
 
 def columns(text: str) -> int:
-    """Return the number of terminal columns that the text takes."""
     if text.isascii():
         return len(text)
     return sum(
@@ -124,7 +123,6 @@ def flags(finding: Finding) -> str:
 
 
 def is_safe(finding: Finding) -> bool:
-    """Return whether --fix repairs it."""
     return finding.fix is not None and finding.fix.applicability is Applicability.SAFE
 
 

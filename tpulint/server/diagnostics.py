@@ -44,7 +44,6 @@ TAGS = {"TPU002": types.DiagnosticTag.Unnecessary, "TPU405": types.DiagnosticTag
 async def pull(
     ls: Server, params: types.DocumentDiagnosticParams
 ) -> types.DocumentDiagnosticReport:
-    """Answer with what is found in the newest text."""
     document = await ls.document(params.text_document.uri)
     items: list[types.Diagnostic] = []
     if document is not None and document.place.cell is None:  # cells get theirs unasked
@@ -164,7 +163,6 @@ ACTION_OPTIONS = types.CodeActionOptions(code_action_kinds=[types.CodeActionKind
 
 
 async def actions(ls: Server, params: types.CodeActionParams) -> list[types.CodeAction]:
-    """Answer with what can be done about the findings in a range."""
     document = await ls.document(params.text_document.uri)
     if document is None:
         return []

@@ -122,7 +122,6 @@ class Documents:
         return on_disk
 
     def version(self, uri: str) -> int | None:
-        """Return the version of an open document."""
         document = self._texts().get(uri)
         return document.version if document is not None else None
 

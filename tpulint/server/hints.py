@@ -24,7 +24,6 @@ RULE = "\n\n---\n\n"
 
 
 async def hover(ls: Server, params: types.HoverParams) -> types.Hover | None:
-    """Answer with the pages of all findings at the position."""
     uri, here = params.text_document.uri, types.Range(params.position, params.position)
     written = codes_in_comment(ls, uri, params.position.line)
     places = [place for place in written if meet(place[1], here)][:1]
@@ -101,7 +100,6 @@ def lanes_of(programs: Sequence[ReadProgram], path: str) -> dict[int, set[str]]:
 
 
 async def hints(ls: Server, params: types.InlayHintParams) -> list[types.InlayHint]:
-    """Answer with the hints in a range of a document."""
     document = await ls.document(params.text_document.uri)
     if document is None or not ls.settings.inlay_hints:
         return []
@@ -137,7 +135,6 @@ def clusters_in(programs: Sequence[ReadProgram], path: str) -> dict[Span, str]:
 
 
 def words_of(clusters: Sequence[Cluster]) -> str:
-    """Return the words about the clusters that one call makes."""
     inside = [cluster for cluster in clusters if cluster.computation is not None]
     if not inside:
         return "in place: no TPU computation is being built"

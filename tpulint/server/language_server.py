@@ -236,7 +236,6 @@ class Server(LanguageServer):
         return scheduled
 
     def every_folder(self) -> list[Scheduled]:
-        """Return the projects of all workspace folders."""
         return [self.scheduled_of(os.path.join(folder, "")) for folder in self.documents.folders()]
 
     # Changes
@@ -248,7 +247,6 @@ class Server(LanguageServer):
             self.scheduled_of(place.path).change(edited=place.path)
 
     def configure(self) -> None:
-        """Analyze everything again, under the current settings."""
         for scheduled in self.scheduled.values():
             scheduled.change(partial(scheduled.project.configure, self.settings))
 
@@ -292,7 +290,6 @@ class Server(LanguageServer):
             return None
 
     def tell(self, project: ServerProject, snapshot: Snapshot) -> None:
-        """Tell the client the result of an analysis."""
         for message in snapshot.messages:
             if message not in self._said:
                 self.show_error(message)

@@ -148,7 +148,6 @@ class StorageApi:
     def _resource(
         self, request: StorageRequest, words: list[str], query: dict[str, str]
     ) -> Answer | None:
-        """Answer a request about a bucket or an object."""
         match [request.method, *words]:
             case ["POST", "b"]:
                 bucket = str(_body_json(request).get("name", ""))

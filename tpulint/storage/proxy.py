@@ -63,7 +63,6 @@ class StorageConnection(BaseHTTPRequestHandler):
         super().__init__(connection, connection.getpeername(), None)  # type: ignore[arg-type]
 
     def do_CONNECT(self) -> None:
-        """Open a tunnel."""
         self.close_connection = True
         expected = b"Basic " + base64.b64encode(f":{self.settings.token}".encode())
         authorization = self.headers.get("Proxy-Authorization", "").encode()

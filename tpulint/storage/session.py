@@ -119,7 +119,6 @@ class ServedStorage:
         return {**self._variables, "CURL_CA_BUNDLE": f"{self._variables['CURL_CA_BUNDLE']}.all"}
 
     def environment(self) -> dict[str, str]:
-        """Return the variables that lead TensorFlow to the server."""
         return dict(self._variables)
 
     def place_of_missing(self, path: str) -> str | None:

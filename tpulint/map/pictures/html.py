@@ -21,7 +21,6 @@ SCRIPT = package_text(__file__, "map.js")
 
 
 def render_html(program: ProgramMap, context: RenderContext) -> str:
-    """Return the page."""
     sources = Sources(context)
     sections = [
         section(computation, context, f"m{number}", sources.link)
@@ -35,7 +34,6 @@ def render_html(program: ProgramMap, context: RenderContext) -> str:
 
 
 def section(drawn: ComputationMap, context: RenderContext, key: str, link: Link) -> str:
-    """Return one computation with the buttons of its picture."""
     buttons = "".join(
         f'<button type="button" data-zoom="{sign}" aria-label="{label}">{text}</button>'
         for sign, label, text in (

@@ -81,7 +81,6 @@ class Drawing:
 
 
 def letters(width: float, size: int = SIZE) -> int:
-    """Return how many letters fit."""
     return max(int(width / (size * ADVANCE)), 1)
 
 

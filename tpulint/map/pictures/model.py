@@ -196,7 +196,6 @@ class BoxRow:
 
 
 def rows(drawn: ComputationMap) -> Iterator[BoxRow]:
-    """Yield the rows, from the top."""
     hosts = {node.key: node for node in drawn.nodes if node.lane == HOST_LANE}
     edges = {edge.source: edge for edge in drawn.edges if edge.kind == SENDS}
     paired: set[str] = set()

@@ -16,7 +16,6 @@ TextCell = tuple[str, tuple[str, ...]]  # a line of a column, and its styles
 
 
 def render_text(program: model.ProgramMap, context: RenderContext) -> str:
-    """Return the map as text."""
     blocks = ["\n".join(_Text(drawn, context).lines()) + "\n" for drawn in program.computations]
     if program.left_out:
         more = "".join(f"  {shown(line)}\n" for line in program.left_out)
@@ -147,7 +146,6 @@ STYLES = (
 
 
 def render_mermaid(program: model.ProgramMap, context: RenderContext) -> str:
-    """Return the map as one flowchart."""
     chart = _Chart(context)
     for number, computation in enumerate(program.computations):
         chart.add(computation, f"c{number}")
