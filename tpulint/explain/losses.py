@@ -119,18 +119,17 @@ class Losses:
             return self._of_opaque(value, frame.site(nodes.first_place(node)))
         if isinstance(node, nodes.CallNode):
             return self._known(node.callee) or self._of_call(frame, node)
-        # The parts of an expression come from the outside to the inside.
-        parts = (
-            part
-            for part in nodes.walk(node)
-            if isinstance(part, nodes.Expression) and part is not node
-        )
-        losses = map(self._known, parts)
-        return next(filter(None, losses), None) or self._came_up(frame, node)
+        for part in nodes.walk(node):  # from the outside to the inside
+            if isinstance(part, nodes.Expression) and part is not node:
+                lost = lost or self._known(part)
+        return lost or self._came_up(frame, node)
+
+    def _noted(self, node: nodes.Expression) -> tuple[Value, LostValue | None]:
+        _, value, loss = self._of_nodes.get(id(node), (node, UNKNOWN, None))
+        return value, loss
 
     def _known(self, node: nodes.Expression) -> LostValue | None:
-        noted = self._of_nodes.get(id(node))
-        return noted[2] if noted is not None else None
+        return self._noted(node)[1]
 
     def _bound(self, frame: Frame, name: str) -> LostValue | None:
         """Return the loss of what is bound to a name, out through scopes and arguments."""
@@ -138,11 +137,9 @@ class Losses:
         if argument is not None and argument.node is not None:
             return self._known(argument.node)
         env: Env | None = frame.env
-        while env is not None:
-            if (id(env), name) in self._of_names:
-                return self._of_names[id(env), name][1]
+        while env is not None and (id(env), name) not in self._of_names:
             env = env.outer
-        return None
+        return self._of_names[id(env), name][1] if env is not None else None
 
     def _of_opaque(self, value: Opaque, site: Site) -> LostValue:
         root = value
@@ -157,36 +154,33 @@ class Losses:
 
     def _came_up(self, frame: Frame, node: nodes.Expression) -> LostValue:
         """Return the loss of an expression all parts of which are known."""
+        words = self._words
         match node:
-            case nodes.Subscript():
-                return self._new(frame, node, ITEM, f"an item of {self._words(node.base)}")
-            case nodes.Attribute():
-                text = f"the attribute `{node.name}` of {self._words(node.base)}"
-                return self._new(frame, node, ATTRIBUTE, text)
-            case nodes.BinaryOperation(op, left, right):
-                text = f"`{op}` of {self._words(left)} and {self._words(right)}"
-                return self._new(frame, node, OPERATOR, text)
-            case nodes.Compare(left, comparisons):
-                right = comparisons[0].right
-                text = f"`{comparisons[0].op}` of {self._words(left)} and {self._words(right)}"
-                return self._new(frame, node, OPERATOR, text)
-            case nodes.FormattedString():
-                return self._new(frame, node, TEXT, TEXT)
             case nodes.Name(id=name):
                 return self._of_name(frame, node, name)
+            case nodes.Subscript():
+                kind, text = ITEM, f"an item of {words(node.base)}"
+            case nodes.Attribute():
+                kind, text = ATTRIBUTE, f"the attribute `{node.name}` of {words(node.base)}"
+            case nodes.BinaryOperation(op, left, right):
+                kind, text = OPERATOR, f"`{op}` of {words(left)} and {words(right)}"
+            case nodes.Compare(left, (first, *_)):
+                kind, text = OPERATOR, f"`{first.op}` of {words(left)} and {words(first.right)}"
             case nodes.UnaryOperation() | nodes.Not():
-                return self._new(frame, node, OPERATOR, "an operator on one value")
+                kind, text = OPERATOR, "an operator on one value"
+            case nodes.FormattedString():
+                kind, text = TEXT, TEXT
             case _:
-                kind = type(node).__name__
-                return self._new(frame, node, OTHER, f"an expression of the kind {kind}")
+                kind, text = OTHER, f"an expression of the kind {type(node).__name__}"
+        return self._new(frame, node, kind, text)
 
     def _of_name(self, frame: Frame, node: nodes.Name, name: str) -> LostValue:
         """Return the loss of a name that nothing is known to be bound to."""
-        clauses = (part for part in nodes.walk(frame.statement) if isinstance(part, nodes.Clause))
-        for clause in clauses:
-            if name in [
-                part.id for part in nodes.walk(clause.target) if isinstance(part, nodes.Name)
-            ]:
+        for clause in nodes.walk(frame.statement):
+            if isinstance(clause, nodes.Clause) and any(
+                isinstance(part, nodes.Name) and part.id == name
+                for part in nodes.walk(clause.target)
+            ):
                 return self._known(clause.iterated) or self._element(frame, node, clause.iterated)
         code = frame.function.code if frame.function is not None else None
         if code is not None and name in [parameter.name for parameter in code.parameters.named]:
@@ -195,10 +189,8 @@ class Losses:
         return self._new(frame, node, NAME, f"`{name}` is bound to a value not known")
 
     def _of_call(self, frame: Frame, node: nodes.CallNode) -> LostValue:
-        noted = self._of_nodes.get(id(node.callee))
-        callee = noted[1] if noted is not None else UNKNOWN
-        if isinstance(callee, Bound):
-            callee = callee.function
+        callee, _ = self._noted(node.callee)
+        callee = callee.function if isinstance(callee, Bound) else callee
         if isinstance(callee, Function):
             lost = self._of_results.get(id(callee.code))
             text = f"the result of `{callee.name or 'a lambda'}`"
@@ -208,10 +200,9 @@ class Losses:
         if lost is not None:
             return lost
         path = callee.path if isinstance(callee, (External, ExternalObject)) else ""
+        kind = LIBRARY if is_of_library(path) else OTHER_PACKAGE
         if not path or path.startswith(("builtins.", "?")):
             kind = PYTHON
-        else:
-            kind = LIBRARY if is_of_library(path) else OTHER_PACKAGE
         name = path or (node.callee.name if isinstance(node.callee, nodes.Attribute) else "a call")
         return self._new(frame, node, kind, f"the result of `{name.removeprefix('builtins.')}`")
 
@@ -223,8 +214,7 @@ class Losses:
         return self._new(frame, node, ELEMENT, text)
 
     def _words(self, node: nodes.Expression) -> str:
-        noted = self._of_nodes.get(id(node))
-        match noted[1] if noted is not None else UNKNOWN:
+        match self._noted(node)[0]:
             case Sequence():
                 return "a sequence"
             case Mapping():

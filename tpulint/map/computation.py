@@ -91,21 +91,21 @@ class _Drawing:
         self.left_out: list[str] = []
         self.events = timeline(computation)
         self.moved = moved_calls(program, computation)
-        self.regions = Regions()
-        self.lanes = EventBoxes(self.events, part, self.regions, self.moved)
+        self._read()
         self._fold()
         self.nodes = list(self._nodes())
         self.keys = frozenset(node.key for node in self.nodes)
 
     def _fold(self) -> None:
         """Keep the control flow that holds a host cluster; where it is little, all on tensors."""
-        hosts = [lane for lane in self.lanes if lane.kind in (model.CLUSTER, model.OUTFED)]
+        hosts = [lane for lane in self.lanes.boxes if lane.kind in (model.CLUSTER, model.OUTFED)]
         holding = frozenset(key for lane in hosts for key in lane.regions)
         on_tensors = self.regions.on_tensors()
-        self._read_again(holding | on_tensors)
+        if (kept := holding | on_tensors) != frozenset(self.regions.met):
+            self._read(kept)
         if len(self.lanes.boxes) <= FOLDED:
             return
-        self._read_again(holding)
+        self._read(holding)
         folded = len(on_tensors - holding)
         if folded:
             plural = "bodies" if folded > 1 else "body"
@@ -114,10 +114,9 @@ class _Drawing:
                 " are counted in the segments around them"
             )
 
-    def _read_again(self, regions: frozenset[str]) -> None:
-        if regions != frozenset(self.regions.met):
-            self.regions = Regions(regions)
-            self.lanes = EventBoxes(self.events, self.part, self.regions, self.moved)
+    def _read(self, kept: frozenset[str] | None = None) -> None:
+        self.regions = Regions(kept)
+        self.lanes = EventBoxes(self.events, self.part, self.regions, self.moved)
 
     def finished(self) -> model.ComputationMap:
         variables, accesses, more = variables_of(
@@ -148,7 +147,7 @@ class _Drawing:
                 yield _input_node(self.program, feed, number)
         yield self._entry()
         segments = shown = 0
-        for box in self.lanes:
+        for box in self.lanes.boxes:
             if box.kind == model.SEGMENT:
                 node = segment_node(box, segments + 1)
                 segments += node is not None
@@ -201,7 +200,7 @@ class _Drawing:
                 yield model.MapEdge(node.key, order[0].key, model.SENDS, crossings)
         for box_before, other in itertools.pairwise(order):
             yield model.MapEdge(box_before.key, other.key, model.THEN)
-        for box in self.lanes:
+        for box in self.lanes.boxes:
             if box.lane != HOST_LANE or box.key not in self.keys:
                 continue
             call = self.lanes.call_of(box.key)

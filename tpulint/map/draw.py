@@ -103,7 +103,7 @@ def _through(pairs: Sequence[Pair], part: Part) -> list[Pair]:
     return [
         (program, computation)
         for program, computation in pairs
-        if part.builds(computation)
+        if part.has(computation.context, computation.site)
         or any(map(part.has_cluster, computation.clusters))
         or any(part.has(call.context, call.site) for call in computation.calls)
     ]

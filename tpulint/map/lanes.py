@@ -94,10 +94,6 @@ class Part:
             and self._holds(Site(function.module, function.code.place))
         )
 
-    def builds(self, computation: Computation) -> bool:
-        """Return whether it holds the call that builds the computation, or leads there."""
-        return self.has(computation.context, computation.site)
-
     def _holds(self, site: Site) -> bool:
         if site.module.path != self.path or site.place < 0:
             return False
@@ -363,9 +359,6 @@ class EventBoxes:
                 self._open(event.what)
         for event in events:
             self._take(event, part)
-
-    def __iter__(self) -> Iterator[OpenBox]:
-        return iter(self.boxes)
 
     def call_of(self, cluster: str) -> str:
         """Return the key of the call opposite the cluster of that key."""

@@ -99,6 +99,9 @@ def lanes_of(programs: Sequence[ReadProgram], path: str) -> dict[int, set[str]]:
 # Inlay hints behind the callable of a host cluster: what crosses, and whether the device waits.
 
 
+LIFTED = "outside_compilation lifts this callable out of the device's program"
+
+
 async def hints(ls: Server, params: types.InlayHintParams) -> list[types.InlayHint]:
     document = await ls.document(params.text_document.uri)
     if document is None or not ls.settings.inlay_hints:
@@ -112,14 +115,7 @@ async def hints(ls: Server, params: types.InlayHintParams) -> list[types.InlayHi
             continue
         position = position_in(source, span.end, ls.units)
         if meet(types.Range(position, position), params.range):
-            hints.append(
-                types.InlayHint(
-                    position=position,
-                    label=words,
-                    padding_left=True,
-                    tooltip="outside_compilation lifts this callable out of the device's program",
-                )
-            )
+            hints.append(types.InlayHint(position, label=words, padding_left=True, tooltip=LIFTED))
     return hints
 
 

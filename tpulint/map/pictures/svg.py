@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from xml.sax.saxutils import escape as escaped
 from xml.sax.saxutils import quoteattr
 
@@ -81,18 +81,11 @@ def _arrow(arrow: Arrow, key: str) -> str:
 
 
 def _box(box: Box, link: Link) -> str:
-    corners = (
-        f'x="{_number(box.x)}" y="{_number(box.y)}" width="{_number(box.width)}" '
-        f'height="{_number(box.height)}"'
-    )
-    rectangle = f'<rect class="box" {corners} rx="6"/>'
-    words = "".join(_lines(box, link))
+    corner = f'x="{_number(box.x)}" y="{_number(box.y)}"'
+    size = f'width="{_number(box.width)}" height="{_number(box.height)}"'
+    rectangle = f'<rect class="box" {corner} {size} rx="6"/>'
+    words = "".join(_linked(_text(word), word.span or box.span, link) for word in box.words)
     return f'<g class="{box.style}">{_linked(rectangle, box.span, link)}{words}</g>'
-
-
-def _lines(box: Box, link: Link) -> Iterator[str]:
-    for word in box.words:
-        yield _linked(_text(word), word.span or box.span, link)
 
 
 def _linked(element: str, span: Span | None, link: Link) -> str:
@@ -111,10 +104,8 @@ def _text(words: Words) -> str:
 
 
 def _size(width: float, height: float) -> str:
-    return (
-        f'viewBox="0 0 {_number(width)} {_number(height)}" '
-        f'width="{_number(width)}" height="{_number(height)}"'
-    )
+    wide, high = _number(width), _number(height)
+    return f'viewBox="0 0 {wide} {high}" width="{wide}" height="{high}"'
 
 
 def _number(value: float) -> str:
