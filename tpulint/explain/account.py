@@ -23,8 +23,7 @@ from tpulint.explain import events
 from tpulint.explain.explanation import Explanation, FileNote, FunctionNote, LineNote
 from tpulint.explain.losses import Losses
 from tpulint.frontends import is_start, sign_in
-from tpulint.frontends.tensorflow.program import Program
-from tpulint.incremental.model import Batch, Job
+from tpulint.incremental.model import Job
 from tpulint.source import Source, UnreadableSource, read_source
 
 # `tpulint explain`: what the analysis saw in a file, or at one of its lines.
@@ -95,25 +94,24 @@ class _Account:
             with self.losses.noting():
                 built = driver.read_program(batch, job, self.recorder)
             self.looks.findings += built.findings
-            if built.program is not None:
-                self.reasons += map(str, built.program.failures)
-                self._look_at(built.program, job, batch)
+            program = built.program
+            if program is None:
+                continue
+            self.reasons += map(str, program.failures)
+            if any(module.path == self.path for module in program.modules):
+                self.read = True
+                roots = ", ".join(job.seeds[:ROOTS]) + (", ..." if len(job.seeds) > ROOTS else "")
+                modules = len(program.modules)
+                number = f"{modules} module{'s' if modules != 1 else ''} read"
+                self.reasons.append(f"read in the program of {roots} ({number})")
+            here = events.events_in(program, self.path, self.rows if row is not None else None)
+            self.events += here
+            results = driver.rule_results(program, batch)
+            self.looks.run(program, results, here if row is not None else ())
         if not self.read:
             self.reasons.append(
                 not_reached(self.path, graph.programs.jobs, self.recorder.skipped_calls)
             )
-
-    def _look_at(self, program: Program, job: Job, batch: Batch) -> None:
-        if any(module.path == self.path for module in program.modules):
-            self.read = True
-            roots = ", ".join(job.seeds[:ROOTS]) + (", ..." if len(job.seeds) > ROOTS else "")
-            modules = len(program.modules)
-            number = f"{modules} module{'s' if modules != 1 else ''} read"
-            self.reasons.append(f"read in the program of {roots} ({number})")
-        here = events.events_in(program, self.path, self.rows if self.row is not None else None)
-        self.events += here
-        results = driver.rule_results(program, batch)
-        self.looks.run(program, results, here if self.row is not None else ())
 
     def written(self) -> Explanation:
         resolution = events.Resolution(self.request, self.source)
@@ -162,8 +160,11 @@ def statement_rows(text: str, row: int) -> range | None:
     statement = _statement(text, row)
     if statement is None:
         return None
-    rows = range(_first(statement), _last(statement) + 1)
-    return rows if row in rows else None
+    last = statement.end_lineno or statement.lineno
+    body: list[ast.stmt] = getattr(statement, "body", [])
+    if body:
+        last = max(statement.lineno, _first(body[0]) - 1)
+    return range(_first(statement), last + 1) if row <= last else None
 
 
 def has_place(text: str, row: int) -> bool:
@@ -195,14 +196,6 @@ def function_rows(text: str) -> list[tuple[int, str]]:
 def _first(node: ast.stmt) -> int:
     decorators: list[ast.expr] = getattr(node, "decorator_list", [])
     return min([node.lineno, *(decorator.lineno for decorator in decorators)])
-
-
-def _last(node: ast.stmt) -> int:
-    """Return the last row of a statement's head."""
-    body: list[ast.stmt] = getattr(node, "body", [])
-    if not body:
-        return node.end_lineno or node.lineno
-    return max(node.lineno, _first(body[0]) - 1)
 
 
 def dotted_names(text: str, rows: range) -> list[str]:

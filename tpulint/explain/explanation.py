@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
@@ -134,10 +134,8 @@ NOTHING = "nothing here"
 def explanation_text(explanation: Explanation) -> str:
     lines = [f"{explanation.filename}: {'read' if explanation.read else 'not read'}"]
     lines += [f"  {reason}" for reason in explanation.reasons]
-    if explanation.file is not None:
-        lines += _file(explanation.file)
-    if explanation.line is not None:
-        lines += _line(explanation.line)
+    lines += _file(explanation.file) if explanation.file is not None else ()
+    lines += _line(explanation.line) if explanation.line is not None else ()
     return "".join(f"{shown(line)}\n" for line in lines)
 
 
@@ -145,27 +143,22 @@ def _file(note: FileNote) -> Iterator[str]:
     yield from _events("computations", note.computations)
     yield from _events("host clusters", note.clusters)
     yield from _events("input pipelines", note.pipelines)
-    yield from _functions(note.functions)
+    yield "functions:"
+    for lane in (*LANES, "not reached"):
+        names = [
+            f"{function.name} (line {function.row})"
+            for function in note.functions
+            if lane in (function.lanes or ("not reached",))
+        ]
+        if names:
+            yield f"  {lane}: {', '.join(names)}"
+    for function in note.functions:
+        for why in function.left_out:
+            yield f"  a call of {function.name} (line {function.row}) was not followed: {why}"
     yield "findings:"
     yield from (f"  {_rule(finding)}" for finding in note.findings)
     if not note.findings:
         yield "  none"
-
-
-def _functions(notes: tuple[FunctionNote, ...]) -> Iterator[str]:
-    yield "functions:"
-    for lane in LANES:
-        yield from _group(lane, (note for note in notes if lane in note.lanes))
-    yield from _group("not reached", (note for note in notes if not note.lanes))
-    for note in notes:
-        for why in note.left_out:
-            yield f"  a call of {note.name} (line {note.row}) was not followed: {why}"
-
-
-def _group(title: str, notes: Iterable[FunctionNote]) -> Iterator[str]:
-    names = [f"{note.name} (line {note.row})" for note in notes]
-    if names:
-        yield f"  {title}: {', '.join(names)}"
 
 
 def _line(note: LineNote) -> Iterator[str]:
@@ -176,29 +169,23 @@ def _line(note: LineNote) -> Iterator[str]:
     elif not note.contexts:
         yield "  none: no call that was read leads to this line"
     for number, reached in enumerate(note.contexts, 1):
-        yield from _context(number, reached)
+        scopes = "".join(f", in {scope}" for scope in reached.scopes)
+        muted = "" if reached.recorded else " (nothing is recorded here)"
+        yield f"  {number}. {reached.lane}{scopes}{muted}"
+        yield from (f"     {call.place} calls {call.name}" for call in reached.calls)
+        for value in reached.values:
+            yield f"     {value.name} = {value.value}"
+            if value.lost:
+                yield f"       lost at {value.lost}"
     if note.more:
         yield f"  ... and {note.more} more"
     yield from _events("events", note.events)
     yield "rules:"
-    for rule in note.rules:
-        if rule.state != NOTHING:
-            yield f"  {_rule(rule)}"
+    yield from (f"  {_rule(rule)}" for rule in note.rules if rule.state != NOTHING)
     idle = sum(rule.state == NOTHING for rule in note.rules)
     if idle:
         others = "the other" if idle < len(note.rules) else "all"
         yield f"  no event of their kind here: {others} {idle} rules"
-
-
-def _context(number: int, reached: Reached) -> Iterator[str]:
-    scopes = "".join(f", in {scope}" for scope in reached.scopes)
-    muted = "" if reached.recorded else " (nothing is recorded here)"
-    yield f"  {number}. {reached.lane}{scopes}{muted}"
-    yield from (f"     {call.place} calls {call.name}" for call in reached.calls)
-    for value in reached.values:
-        yield f"     {value.name} = {value.value}"
-        if value.lost:
-            yield f"       lost at {value.lost}"
 
 
 def _events(title: str, events: tuple[EventNote, ...]) -> Iterator[str]:

@@ -73,13 +73,10 @@ def explain_project(request: Request) -> ProjectExplanation:
     failures = [*task.failures, *graph.failures]
     notes = []
     for job in graph.programs.jobs:
-        built = driver.read_program(batch, job).program
-        if built is None:
-            continue
-        failures += built.failures
-        note = _note(built, job, wanted)
-        if built.is_for_tpu and note.files:
-            notes.append(note)
+        if built := driver.read_program(batch, job).program:
+            failures += built.failures
+            note = _note(built, job, wanted)
+            notes += [note] if built.is_for_tpu and note.files else []
     read = {name for note in notes for name in note.files}
     unread = tuple(_unread(batch, graph.programs.jobs, sorted(wanted - read)))
     words = tuple(map(str, failures))
@@ -112,12 +109,11 @@ def _unread(batch: Batch, jobs: tuple[Job, ...], filenames: list[str]) -> Iterat
         except OSError as error:
             yield UnreadFile(filename, f"it cannot be read: {error.strerror}")
             continue
+        why = "no TPU program imports it"
         if path in seeds:
             why = "it names the TPU API, but nothing in it is for a TPU"
         elif path in reached:
             why = "a program imports it, but nothing that was read needs it"
-        else:
-            why = "no TPU program imports it"
         imported = b"\0".join(chain.from_iterable(statements(code_in(filename, data))))
         used = [FRAMEWORKS[initial].name for initial in frameworks_in(imported)]
         yield UnreadFile(filename, f"{why}; uses {' and '.join(used)}" if used else why)
