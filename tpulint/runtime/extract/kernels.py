@@ -218,11 +218,17 @@ def _collect_automatic(region: Region, clusters: AutomaticClusters, seen: set[in
             inside = [_collect_automatic(body, clusters, seen) for body in bodies(region, op)]
             holds_some = holds_some or any(inside)
     wanted = _with_variants(region, alone)
+
+    def neighbors(op: Operation) -> list[Operation]:
+        near = [tensor.op for tensor in op.inputs]
+        near += [user for tensor in op.outputs for user in tensor.consumers()]
+        return [other for other in near if other.name in wanted]
+
     # Operations that pass tensors to each other are in one cluster, in program order.
     for op in region.ops:
         if op.name in wanted and key_of(region, op) not in clusters.clusters:
             name = f"auto{len(set(clusters.clusters.values()))}"
-            for member in _connected(op, wanted):
+            for member in reachable([op], neighbors, attrgetter("name")):
                 clusters.clusters[key_of(region, member)] = name
     if wanted or holds_some:
         clusters.graphs.add(id(region.graph))
@@ -246,15 +252,6 @@ def _with_variants(region: Region, wanted: Iterable[Operation]) -> dict[str, Ope
 
 def _is_variant(tensor: object) -> bool:
     return bool(tensor.dtype.base_dtype.name == "variant")  # type: ignore[attr-defined]
-
-
-def _connected(start: Operation, wanted: dict[str, Operation]) -> Iterable[Operation]:
-    def neighbors(op: Operation) -> list[Operation]:
-        near = [tensor.op for tensor in op.inputs]
-        near += [user for tensor in op.outputs for user in tensor.consumers()]
-        return [other for other in near if other.name in wanted]
-
-    return reachable([start], neighbors, attrgetter("name"))
 
 
 def unreachable_python_function(region: Region, ops: Iterable[Operation]) -> HostPythonError | None:

@@ -222,7 +222,12 @@ def find_unordered(region: Region, accesses: Iterable[Operation]) -> Iterator[Un
         for resource, ops in by_resource.items()
         if len(ops) > 1 and any(writes(region, op, resource) for op in ops)
     }
-    earlier = _ordered_before(region, {op.name for ops in shared.values() for op in ops})
+    # What an edge or a path makes run before each operation, as far as it is an access.
+    names = {op.name for ops in shared.values() for op in ops}
+    earlier: dict[str, frozenset[str]] = {}
+    for op in region.ops:
+        needs = region.needs[op.name]
+        earlier[op.name] = (needs & names).union(*(earlier[name] for name in needs))
     for resource, ops in shared.items():
         written = {op.name for op in ops if writes(region, op, resource)}
         for first, second in combinations(ops, 2):
@@ -242,12 +247,3 @@ def _name_of_variable(graph: Graph, handle: str) -> str:
             break
         graph, handle = around.graph, around.name
     return handle.partition(":")[0]
-
-
-def _ordered_before(region: Region, names: set[str]) -> dict[str, frozenset[str]]:
-    """Return for each operation those named in `names` that an edge or a path makes run before."""
-    ordered: dict[str, frozenset[str]] = {}
-    for op in region.ops:
-        before = region.needs[op.name]
-        ordered[op.name] = (before & names).union(*(ordered[name] for name in before))
-    return ordered

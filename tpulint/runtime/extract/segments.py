@@ -43,16 +43,9 @@ def _has_idle_host_operations(graph: Any) -> bool:
     body = body_of_function(graph)
     in_use = body.names | {tensor.op.name for tensor in graph.inputs}
     idle = [op for op in graph.get_operations() if op.name not in in_use and op.type != "Const"]
-    return any(_runs_on_host(body, op) for op in idle) or any(
-        holds_idle_host_operations(body, op) for op in body.ops
-    )
-
-
-def _runs_on_host(region: Region, op: Operation) -> bool:
     return any(
-        not is_call(inner) and needs_the_host(around, inner)
-        for around, inner in with_bodies(region, [op])
-    )
+        not is_call(op) and needs_the_host(around, op) for around, op in with_bodies(body, idle)
+    ) or any(holds_idle_host_operations(body, op) for op in body.ops)
 
 
 class Side(enum.Enum):

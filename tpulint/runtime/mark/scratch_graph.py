@@ -15,6 +15,10 @@ Operation = Any
 Tensor = Any
 
 
+# Of a graph: the name scope, devices and colocation of the operations that are made in it.
+_STACKS = ("_name_stack", "_device_function_stack", "_colocation_stack")
+
+
 class ScratchGraph(graphs.FuncGraph):  # type: ignore[misc]
     """A FuncGraph inside the user's FuncGraph that continues from its current state.
 
@@ -52,9 +56,11 @@ class ScratchGraph(graphs.FuncGraph):  # type: ignore[misc]
         graph = None if isinstance(tensor, graphs.EagerTensor) else tensor.graph
         if graph is self:
             return tensor
-        if graph is not self.users_graph:
-            with _with_scopes_of(self, self.users_graph):
-                tensor = self.users_graph.capture(tensor, name=name)
+        users = self.users_graph
+        if graph is not users:
+            scopes = {stack: getattr(self, stack) for stack in _STACKS}
+            with patching.with_attributes(users, **scopes), tf.Graph.as_default(users):
+                tensor = users.capture(tensor, name=name)
         with (
             self._next_name(tensor.op.name if tensor.value_index == 0 else None),
             gradients.no_recording(),
@@ -63,9 +69,9 @@ class ScratchGraph(graphs.FuncGraph):  # type: ignore[misc]
         placeholder._id = tensor._id  # by which tapes know tensors
         self.counterparts[placeholder.op.name] = tensor.op
         placeholder.op._set_device(tensor.device)  # TPUEmbedding asks where a batch is
-        for users, of_graph in self._waits:
+        for scope, of_graph in self._waits:
             # An operation with an input that was made in such a scope already waits through that.
-            if users.op_in_group(tensor.op):
+            if scope.op_in_group(tensor.op):
                 of_graph.add_op(placeholder.op)
         return placeholder
 
@@ -122,12 +128,3 @@ def _continue_seeds(users: Graph, scratch: Graph) -> Iterator[None]:
         yield
     finally:
         counts[users] = counts[scratch]
-
-
-@contextlib.contextmanager
-def _with_scopes_of(here: Graph, graph: Graph) -> Iterator[None]:
-    """Make `graph` the default, with the name scope and devices that `here` is in."""
-    stacks = ("_name_stack", "_device_function_stack", "_colocation_stack")
-    of_here = {name: getattr(here, name) for name in stacks}
-    with patching.with_attributes(graph, **of_here), tf.Graph.as_default(graph):
-        yield
