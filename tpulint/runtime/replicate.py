@@ -171,10 +171,9 @@ def _results(outcome: MarkResult, ran: StepOutputs) -> list[Any]:
             for done, twin in zip(ran.done, outcome.results, strict=True)
         ]
     marked_results = [[twin for twin in replica if twin is not None] for replica in outcome.results]
+    executed = refuse_gradients(ran.outputs, outcome.marked, marked_results)
     of_replicas = []
-    for replica, tensors in zip(
-        outcome.results, refuse_gradients(ran.outputs, outcome.marked, marked_results), strict=True
-    ):
+    for replica, tensors in zip(outcome.results, executed, strict=True):
         rest = iter(tensors)
         flat = [
             twin if twin is None else results.register_result(next(rest), outcome.marked, twin)

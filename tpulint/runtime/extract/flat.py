@@ -84,7 +84,7 @@ class Level:
             self.conditions[node] = self._conditions(node)
 
     def _before(self, node: FlatNode, taken: Iterable[Tensor]) -> list[FlatNode]:
-        """Return the nodes that `node` waits for, or whose tensors, the `taken`, it uses."""
+        """Return the nodes that make the tensors `taken`, and those that `node` waits for."""
         names = [*(tensor.op.name for tensor in taken), *(op.name for op in node.waits_for)]
         return [self.owner[name] for name in names if name in self.owner]
 
