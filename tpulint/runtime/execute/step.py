@@ -300,8 +300,11 @@ class _StepBuilder:
         ):
             with tf.control_dependencies(waits_for), devices.on_host_of_core(core):
                 token, *outputs = function(*arguments)
-            # Inlined, the replicas are operations of one executor, which runs them concurrently.
-            devices.inline_call(token.op)
+            # Inlined, the replicas are operations of one executor, which runs them concurrently. In
+            # sessions of 2.12 a call on one host would not hear that another one's has failed.
+            if devices.hosts_are_remote():
+                is_inlined = tf.compat.v1.AttrValue(b=True)
+                token.op._set_attr("_lower_as_multi_device_function", is_inlined)
             for tensor, output in zip(region.outputs, outputs):
                 images.tensors[tensor.name] = output
             done.append(token.op)

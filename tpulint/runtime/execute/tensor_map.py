@@ -44,12 +44,6 @@ class TensorMap:
     constants: Mapping[str, DeviceConstant] = field(default_factory=dict)
     """The region's inputs that are constants of the regions around it."""
 
-    def image(self, name: str, *, on_host: bool) -> Tensor:
-        """Return the image of the tensor `name`."""
-        if not on_host and name in self.device_tensors:
-            return self.device_tensors[name]
-        return self.tensors[name]
-
 
 def in_this_graph(tensor: Tensor) -> Tensor:
     """Return `tensor`, captured if the graph that is being built is nested in its own."""
@@ -75,7 +69,8 @@ def constant_or_image(
     tensor of another part of the region. Without `captured` the image may be of a graph around.
     """
     if name in images.tensors:
-        image = images.image(name, on_host=on_host)
+        has_copy = not on_host and name in images.device_tensors
+        image = (images.device_tensors if has_copy else images.tensors)[name]
         return in_this_graph(image) if captured else image
     op = region.graph.get_tensor_by_name(name).op
     # All others are in one part of the region only.

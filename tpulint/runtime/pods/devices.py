@@ -197,15 +197,6 @@ def remote_device(device: str) -> str:
     return CORE.sub("device:CPU:0", remote.to_string())
 
 
-def inline_call(call: tf.Operation) -> None:
-    """Let TensorFlow put what `call` calls in its place, if the hosts are apart.
-
-    In sessions of 2.12 a call on one host would not hear that another one's has failed.
-    """
-    if hosts_are_remote():
-        call._set_attr("_lower_as_multi_device_function", tf.compat.v1.AttrValue(b=True))
-
-
 def local_device(device: str) -> str:
     """Return the device of this process that runs what is placed on `device`."""
     if is_on_pod(device) or names_only_host(device):

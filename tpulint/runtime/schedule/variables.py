@@ -13,7 +13,6 @@ from tpulint.runtime.extract.bodies import Touch, touches
 from tpulint.runtime.extract.collectives import uses_of_copies
 from tpulint.runtime.extract.program import ReplicatedProgram
 from tpulint.runtime.extract.region import Operation, Tensor
-from tpulint.runtime.mark.marked import Marked
 from tpulint.runtime.pods import devices
 from tpulint.runtime.tensorflow_internals import graphs
 
@@ -41,11 +40,6 @@ class TouchedVariable:
         return any(touch.writes for touch in self.on_device)
 
     @property
-    def host_writes(self) -> bool:
-        """Return whether a host cluster may write it."""
-        return any(touch.writes for touch in self.on_host)
-
-    @property
     def is_global_step(self) -> bool:
         """Return whether it counts the steps: the global step, or an optimizer's iterations."""
         return bool(_GLOBAL_STEP.search(self.name))
@@ -64,7 +58,8 @@ class TouchedVariable:
             return True
         if devices.hosts_are_remote():
             return True
-        return options.host_variables == "snapshot" and (self.device_writes or self.host_writes)
+        all_touches = (*self.on_device, *self.on_host)
+        return options.host_variables == "snapshot" and any(touch.writes for touch in all_touches)
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,7 +111,12 @@ def variables_of(program: ReplicatedProgram) -> tuple[TouchedVariable, ...]:
     by_handle: dict[str, list[Touch]] = {}
     for touch in touches(program.region):
         by_handle.setdefault(touch.variable, []).append(touch)
-    names = _names(program.marked)
+    # The names of the variables whose handles the graph captures, by the handle's id.
+    names = {
+        id(variable.handle): variable.name.partition(":")[0]
+        for graph in graphs.graphs_outwards(program.marked.graph)
+        for variable in getattr(graph, "_watched_variables", ())
+    }
     variables: list[TouchedVariable] = []
     for handle, accesses in by_handle.items():
         tensors = program.boundary[handle]
@@ -153,15 +153,6 @@ def past_identities(tensor: Tensor) -> Tensor:
     while tensor.op.type == "Identity":
         tensor = tensor.op.inputs[0]
     return tensor
-
-
-def _names(marked: Marked) -> Mapping[int, str]:
-    """Return the names of the variables whose handles the graph captures, by the handle's id."""
-    return {
-        id(variable.handle): variable.name.partition(":")[0]
-        for graph in graphs.graphs_outwards(marked.graph)
-        for variable in getattr(graph, "_watched_variables", ())
-    }
 
 
 def _name(handle: str, tensor: Tensor, names: Mapping[int, str]) -> str:
