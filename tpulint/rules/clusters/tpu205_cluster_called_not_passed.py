@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tpulint.absint.domain.events import Argument, Computation, Context
+from tpulint.absint.domain.events import Argument
 from tpulint.absint.domain.values import NONE
 from tpulint.diagnostics.fixes import OPENS, function_passed
 from tpulint.finding import Applicability, Certainty, Severity
@@ -27,43 +27,36 @@ class ClusterCalledNotPassed(Rule):
         for cluster in [*program.clusters(), *program.orphan_clusters]:
             call = called_in_place(program, cluster)
             if call is not None:
-                place = f", on the device, and only its result is passed to {OPENS}"
                 report(
                     call.site.span,
-                    message(call, place, "then its arguments"),
-                    certainty=certainty(cluster.context, call),
+                    f"{named(call)} is called here, on the device, and only its result is passed to"
+                    f" {OPENS}: pass {named(call)} itself, then its arguments",
+                    certainty=definite_if(gives_no_function(call), not cluster.context.is_guess),
                     fix=function_passed(cluster),
                 )
         for entry in program.computations:
-            call = function_of_entry(entry)
+            # What a call of `run` or of the replicate family is given to compile.
+            call = argument(entry, "computation") if is_replicated(entry) else None
+            call = entry.call.argument("fn", 0) if is_run(entry) else call
             if call is not None and is_result_of_call(program, call):
-                place = f" before `{entry.kind}`, which gets only its result"
-                inputs = "args" if is_run(entry) else "inputs"
-                is_certain = (
-                    entry.certainty is Certainty.DEFINITE and not entry.context.hides_faults
-                )
+                inputs, context = "args" if is_run(entry) else "inputs", entry.context
                 report(
                     call.site.span,
-                    message(call, place, f"and its arguments as `{inputs}`"),
-                    certainty=certainty(entry.context, call, is_certain),
+                    f"{named(call)} is called here before `{entry.kind}`, which gets only its"
+                    f" result: pass {named(call)} itself, and its arguments as `{inputs}`",
+                    certainty=definite_if(
+                        *(entry.certainty is Certainty.DEFINITE, not context.hides_faults),
+                        *(gives_no_function(call), not context.is_guess),
+                    ),
                 )
 
 
-def function_of_entry(entry: Computation) -> Argument | None:
-    """Return what a call of `run` or of the replicate family is given to compile."""
-    if is_run(entry):
-        return entry.call.argument("fn", 0)
-    return argument(entry, "computation") if is_replicated(entry) else None
-
-
-def certainty(context: Context, call: Argument, *facts: bool) -> Certainty:
-    """Return how sure it is: a method that returns nothing may be there to be overridden."""
-    # An override of the method may return a function.
+def gives_no_function(call: Argument) -> bool:
+    """Return whether the result is no function: an override of a method may return one."""
     is_method = isinstance(call.node, CallNode) and not isinstance(call.node.callee, Name)
-    return definite_if(*facts, call.value != NONE or not is_method, not context.is_guess)
+    return call.value != NONE or not is_method
 
 
-def message(call: Argument, place: str, arguments: str) -> str:
-    name = last_name(call.node.callee) if isinstance(call.node, CallNode) else None
-    what = f"`{name}`" if name else "the function"
-    return f"{what} is called here{place}: pass {what} itself, {arguments}"
+def named(call: Argument) -> str:
+    name = last_name(call.node.callee) if isinstance(call.node, CallNode) else ""
+    return f"`{name}`" if name else "the function"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from tpulint.absint.domain.context import LOOP
 from tpulint.absint.domain.events import Context, Tensor
@@ -29,14 +28,6 @@ COMPARISONS = frozenset(
 )
 
 
-class LoopRead(NamedTuple):
-    """A place that reads a value of the device; `sure`: on each run that gets there."""
-
-    site: Site
-    words: str
-    sure: bool
-
-
 @register
 class HostReadEveryStep(Rule):
     code = "TPU902"
@@ -47,13 +38,14 @@ class HostReadEveryStep(Rule):
     def check(self, program: Program, report: Report) -> None:
         for steps in step_loops(program):
             rounds = "round" if steps.rounds is None else f"of {steps.rounds:,} rounds"
-            for read in () if is_few(steps.rounds) else reads_in(program, steps):
+            reads = () if is_few(steps.rounds) else reads_in(program, steps)
+            for site, words, is_sure in reads:
                 report(
-                    read.site.span,
-                    f"{read.words} waits for the device in each {rounds} of this loop, and the next"
+                    site.span,
+                    f"{words} waits for the device in each {rounds} of this loop, and the next"
                     " step starts only then: move it under `if step % 100 == 0`, or after the loop",
                     certainty=definite_if(
-                        read.sure,
+                        is_sure,
                         steps.rounds is not None,
                         steps.computation.certainty is Certainty.DEFINITE,
                         not steps.computation.context.is_guess,
@@ -61,14 +53,14 @@ class HostReadEveryStep(Rule):
                     trace=(
                         traces.host_step(steps.loop.site, "in each round of this loop"),
                         traces.host_step(steps.launch.site, "launches one step"),
-                        traces.host_step(read.site, "waits for its end"),
+                        traces.host_step(site, "waits for its end"),
                     ),
                     doubt="if the loop has many rounds, and a TPU trains",
                 )
 
 
-def reads_in(program: Program, steps: StepLoop) -> Iterator[LoopRead]:
-    """Yield what each round of the loop reads."""
+def reads_in(program: Program, steps: StepLoop) -> Iterator[tuple[Site, str, bool]]:
+    """Yield where each round reads a value of the device, by what, and whether it surely does."""
     values = {  # the metrics that the step updates
         id(call.receiver)
         for call in steps.computation.calls
@@ -82,19 +74,19 @@ def reads_in(program: Program, steps: StepLoop) -> Iterator[LoopRead]:
         if not any(is_of_step(value, steps, values) for value in taken):
             continue
         if call.path in CONVERSIONS or call.last in METHODS:
-            yield LoopRead(call.site, f"`{call.last}`", True)
+            yield call.site, f"`{call.last}`", True
         elif call.path.startswith("numpy.") and call.last not in OF_SHAPES:
-            yield LoopRead(call.site, f"`np.{call.last}`", True)
+            yield call.site, f"`np.{call.last}`", True
         elif is_tensorflow(call.path) and ".summary." in call.path and call.last in SUMMARIES:
             if is_certain:
-                yield LoopRead(call.site, f"`summary.{call.last}`", False)
+                yield call.site, f"`summary.{call.last}`", False
         elif isinstance(call.result, (Tensor, ExternalObject)):
             values.add(id(call.result))  # a sum over the replicas, the result of a metric
     for use in program.uses:
         if use.taker not in COMPARISONS or not is_in_each_round(use.context, steps):
             continue
         if is_of_step(use.tensor, steps, values):
-            yield LoopRead(use.site, "this comparison", False)
+            yield use.site, "this comparison", False
 
 
 def is_in_each_round(context: Context, steps: StepLoop) -> bool:

@@ -146,7 +146,15 @@ def _check_predictions(
     serves_others = call.is_starred or any(
         call.value(*place) not in (None, NONE) for place in NOT_TO_PREDICT
     )
-    if predictions is None or serves_others or excludes_prediction(call.context):
+    # Or a test on the way rules out that the mode is PREDICT.
+    if (
+        predictions is None
+        or serves_others
+        or any(
+            naming.PREDICTION.is_in(word.name) and branch is not word.is_affirmed
+            for word, branch in asked(call.context)
+        )
+    ):
         return
     if all(
         option.kind in ("list", "tuple")
@@ -175,14 +183,6 @@ def _check_scaffold(computation: Computation, call: ApiCall, report: Report) -> 
             certainty=on_tpu_if(computation, call.context),
             trace=device_path(computation, call.context),
         )
-
-
-def excludes_prediction(context: Context) -> bool:
-    """Return whether a test on the way rules out that the mode is PREDICT."""
-    return any(
-        naming.PREDICTION.is_in(word.name) and branch is not word.is_affirmed
-        for word, branch in asked(context)
-    )
 
 
 def _is_tensor(value: Value, single_tensors: set[int]) -> bool:

@@ -31,7 +31,12 @@ class MissingBatchSize(Rule):
             # A copy of the class in a project has sizes of its own.
             if not is_tensorflow(estimator.path):
                 continue
-            if may_use_tpu(estimator) and lacks(estimator, "train") and has_others(estimator):
+            # One that gets no size at all may be made by another function, which adds them.
+            has_others = any(
+                estimator.value(*BATCH_SIZES[use]) not in (None, NONE)
+                for use in ("evaluate", "predict")
+            )
+            if may_use_tpu(estimator) and lacks(estimator, "train") and has_others:
                 report(
                     estimator.site.span,
                     "`train_batch_size` is missing: on a TPU, the constructor raises a ValueError"
@@ -60,16 +65,6 @@ class MissingBatchSize(Rule):
                         traces.host_step(feed.site, "needs it"),
                     ),
                 )
-
-
-def has_others(estimator: ApiCall) -> bool:
-    """Return whether it gets a size for an evaluation or prediction.
-
-    One that gets no size at all may be made by another function, which adds them.
-    """
-    return any(
-        estimator.value(*BATCH_SIZES[use]) not in (None, NONE) for use in ("evaluate", "predict")
-    )
 
 
 def lacks(estimator: ApiCall, use: str) -> bool:

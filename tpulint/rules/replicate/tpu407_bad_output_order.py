@@ -53,7 +53,14 @@ def _check_runs(program: Program, report: Report) -> None:
             if not isinstance(output, (Sequence, Mapping)) or output.site is None:
                 continue
             # What a function of Keras or of TensorFlow 1 returns depends on the release.
-            if not all(is_built(program, leaf) for leaf in _leaves(output) if is_operation(leaf)):
+            if not all(
+                any(
+                    call.last in OPERATIONS and is_tensorflow(call.path)
+                    for call in program.by_result.get(id(leaf), ())
+                )
+                for leaf in _leaves(output)
+                if is_operation(leaf)
+            ):
                 continue
             is_tuple = isinstance(output, Sequence) and output.kind == "tuple"
             # tensorflow/python/distribute/tpu_strategy.py, `tpu_function`: only of a list are
@@ -67,12 +74,6 @@ def _check_runs(program: Program, report: Report) -> None:
                     certainty=on_tpu_if(entry, entry.context, not isinstance(entry.result, Choice)),
                     doubt=doubt_about_guess(entry.context) or "if the strategy is a TPU's",
                 )
-
-
-def is_built(program: Program, value: Value) -> bool:
-    """Return whether this certainly is an operation in a traced function, in all releases."""
-    calls = program.by_result.get(id(value), ())
-    return any(call.last in OPERATIONS and is_tensorflow(call.path) for call in calls)
 
 
 def fault(output: Value) -> str | None:

@@ -131,7 +131,10 @@ def switched_functions(program: Program) -> Iterator[EagerSwitch]:
         if turned_on is None:
             continue
         switch, argument = turned_on
-        if not any(is_sure(switch, end) for end in (call, *makers(program, call))):
+        # The calls that make the TPUStrategies on which it may run count, too.
+        strategies = {id(option) for option in options(call.receiver or NONE)}
+        makers = [it for it in program.named_any(TPU_STRATEGIES) if id(it.result) in strategies]
+        if not any(is_sure(switch, end) for end in (call, *makers)):
             # What is called may be one of several, of which some are not seen.
             if computation is not None and switch.context.reached_whenever(call.context):
                 yield EagerSwitch(switch, argument, call, Certainty.POSSIBLE)
@@ -139,12 +142,6 @@ def switched_functions(program: Program) -> Iterator[EagerSwitch]:
             yield EagerSwitch(switch, argument, call, computation.certainty)
         elif call.last in KERAS_RUNS and is_of_tpu(call.receiver):
             yield EagerSwitch(switch, argument, call, Certainty.DEFINITE)
-
-
-def makers(program: Program, step: ApiCall) -> list[ApiCall]:
-    """Return the calls that make the TPUStrategies on which the step may run."""
-    strategies = {id(option) for option in options(step.receiver or NONE)}
-    return [call for call in program.named_any(TPU_STRATEGIES) if id(call.result) in strategies]
 
 
 def is_traced(computation: Computation) -> bool:
