@@ -331,9 +331,8 @@ def shuffled_batches(pipeline: Pipeline) -> Iterator[Slow]:
     first = "a buffer of batches" if held is None else f"{held:,} examples"
     yield Slow(
         late[-1].site,
-        f"`shuffle` after `{batch.last}` holds whole batches: the first step waits for"
-        f" {first}, and the examples of a batch stay together; move it before"
-        f" `{batch.last}`",
+        f"`shuffle` after `{batch.last}` holds whole batches: the first step waits for {first}, and"
+        f" the examples of a batch stay together; move it before `{batch.last}`",
         pipeline.is_sure and held is not None and held >= FEW_SHUFFLED,
         "holds whole batches",
         "if the batches are not mixed before",

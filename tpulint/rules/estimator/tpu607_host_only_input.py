@@ -8,7 +8,6 @@ otherwise. Keras writes `.keras` and `.h5` files from Python, on this machine.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from tpulint.absint.domain.events import ApiCall, Argument, Computation, Context, Tensor, Variable
 from tpulint.absint.domain.objects import ExternalObject, Instance, Mapping, Sequence
@@ -45,30 +44,30 @@ OF_PYTHON = (".keras", ".h5", ".hdf5")
 DEPTH = 3  # of structures that hold what is saved
 
 
-class SavedFile(NamedTuple):
-    """A path that the TPU's host reads or writes, and the strategy that holds the variables."""
-
-    call: ApiCall
-    path: Value
-    named: Argument | None
-    strategy: Strategy
-
-
-def saved_files(program: Program) -> Iterator[SavedFile]:
-    """Yield the places of models and checkpoints whose variables a TPUStrategy holds."""
+def _check_files(program: Program, report: Report) -> None:
+    """Check the places of models and checkpoints whose variables a TPUStrategy holds."""
     for call in program.named_any(SAVE_OR_LOAD):
         module = call.path.rpartition(".")[0]
         if call.last in LOADS and module.endswith(("saved_model", "keras.models")):
             loaded, under = call.argument(LOADS[call.last], 0), scope_strategy(call.context)
-            is_tpus = under is not None and under.kind == "tpu"
-            if loaded and under and is_tpus and not _is_written_here(call, loaded.value):
-                yield SavedFile(call, loaded.value, loaded, under)
+            if loaded is not None and under is not None and under.kind == "tpu":
+                _check_saved(call, loaded.value, loaded, under, report)
         held, path, named = _target(program, call)
-        if held is None or path is None:
+        if held is not None and path is not None:
+            strategy = _strategy_of(program, held, DEPTH)
+            _check_saved(call, path, named, strategy, report)
+    for call in program.named.get("fit", ()):  # its callbacks write files, too
+        several = call.value("callbacks")
+        if call.receiver is None or not isinstance(several, Sequence):
             continue
-        strategy = _strategy_of(program, held, DEPTH)
-        if strategy is not None and not _is_written_here(call, path):
-            yield SavedFile(call, path, named, strategy)
+        strategy = _strategy_of(program, call.receiver, 0)
+        for callback in several.items:
+            if not isinstance(callback, ExternalObject) or callback.last not in CALLBACKS:
+                continue
+            place = _argument(program, callback, CALLBACKS[callback.last], 0)
+            for maker in program.by_result.get(id(callback), ()):
+                if place is not None:
+                    _check_saved(maker, place.value, place, strategy, report)
 
 
 def _target(program: Program, call: ApiCall) -> tuple[Value | None, Value | None, Argument | None]:
@@ -89,22 +88,6 @@ def _target(program: Program, call: ApiCall) -> tuple[Value | None, Value | None
     elif call.last in OF_MODELS and isinstance(receiver, (ExternalObject, Instance)):
         path = call.argument("filepath", 0)
     return receiver, None if path is None else path.value, path
-
-
-def callbacks(program: Program) -> Iterator[SavedFile]:
-    """Yield the places that callbacks of `fit` write to, for models of a TPUStrategy."""
-    for call in program.named.get("fit", ()):
-        several = call.value("callbacks")
-        if call.receiver is None or not isinstance(several, Sequence):
-            continue
-        strategy = _strategy_of(program, call.receiver, 0)
-        for callback in several.items if strategy is not None else ():
-            if not isinstance(callback, ExternalObject) or callback.last not in CALLBACKS:
-                continue
-            path = _argument(program, callback, CALLBACKS[callback.last], 0)
-            for maker in program.by_result.get(id(callback), ()):
-                if strategy and path and not _is_written_here(maker, path.value):
-                    yield SavedFile(maker, path.value, path, strategy)
 
 
 def _check_hub_layers(program: Program, report: Report) -> None:
@@ -245,8 +228,7 @@ class HostOnlyInput(Rule):
         for call in program.named.get("TPUEstimator", ()):
             if may_use_tpu(call):
                 _check_model_dir(program, call, report)
-        for saved in (*saved_files(program), *callbacks(program)):
-            _check_saved(saved, report)
+        _check_files(program, report)
         _check_hub_layers(program, report)
         for computation in program.computations:
             if computation.kind == tf_names.MODEL_FN and may_use_tpu(computation.call):
@@ -271,28 +253,35 @@ def _check_model_dir(program: Program, estimator: ApiCall, report: Report) -> No
         )
 
 
-def _check_saved(saved: SavedFile, report: Report) -> None:
+def _check_saved(
+    call: ApiCall,
+    path: Value,
+    named: Argument | None,
+    strategy: Strategy | None,
+    report: Report,
+) -> None:
     """Check where a model or a checkpoint is saved: with its variables, on the TPU's host."""
-    certainty = remoteness(saved.strategy)
+    certainty = None if strategy is None else remoteness(strategy)
+    if certainty is None or _is_written_here(call, path):
+        return
     # Paths of other file systems than a disk's have a scheme.
-    is_mounted = not is_local_place(saved.path)
-    if certainty is None or (is_mounted and not (start_of(saved.path) or "").startswith("/")):
+    is_mounted = not is_local_place(path)
+    if is_mounted and not (start_of(path) or "").startswith("/"):
         return
     if is_mounted and certainty is Certainty.POSSIBLE:
         return
     # What is put behind a name may end in `.h5`.
-    is_open = isinstance(saved.path, Text) and not saved.path.ends and not is_local(saved.path)
-    if is_mounted or is_open or saved.call.context.is_guess:
+    is_open = isinstance(path, Text) and not path.ends and not is_local(path)
+    if is_mounted or is_open or call.context.is_guess:
         certainty = Certainty.POSSIBLE
     mend = 'pass options with `experimental_io_device="/job:localhost"`'
-    if saved.call.last in CALLBACKS:
+    if call.last in CALLBACKS:
         mend = "name a gs:// path"
-    verb = "reads" if saved.call.last in READS else "writes"
-    site = saved.call.site if saved.named is None else saved.named.site
+    verb = "reads" if call.last in READS else "writes"
     report(
-        site.span,
-        f"`{saved.call.last}` {verb} this on the host of a remote TPU, where the variables are, and"
-        f" that machine cannot: {mend}",
+        (call if named is None else named).site.span,
+        f"`{call.last}` {verb} this on the host of a remote TPU, where the variables are, and that"
+        f" machine cannot: {mend}",
         certainty=certainty,
         doubt=MOUNT if is_mounted else REMOTE,
     )
@@ -361,9 +350,7 @@ def is_one_of_several(program: Program, feed: Feed, call: ApiCall) -> bool:
     """Return whether the program chooses between this source and others, one of them a TPU's."""
     if not isinstance(feed.owner, Strategy) or call.last not in tf_names.PYTHON_IN_GRAPH:
         return False
-    starts = [
-        source for source in sources(data_of(program, feed)) if isinstance(source, ExternalObject)
-    ]
+    starts = [it for it in sources(data_of(program, feed)) if isinstance(it, ExternalObject)]
     others = [source for source in starts if source.last not in tf_names.PYTHON_IN_GRAPH]
     return any(source.site is call.site for source in starts) and any(map(is_dataset, others))
 
@@ -402,10 +389,8 @@ def is_unplaced(call: ApiCall) -> bool:
     """Return whether `tfds.load` puts the data where TFDS_DATA_DIR says, or here."""
     if call.path not in ("tensorflow_datasets.load", "tensorflow_datasets.builder"):
         return False
-    if call.is_starred:
-        return False
-    placed = call.argument("data_dir", 2) or call.argument("builder_kwargs")
-    return placed is None and call.argument("try_gcs") is None
+    places = (("data_dir", 2), ("builder_kwargs",), ("try_gcs",))
+    return not call.is_starred and all(call.argument(*place) is None for place in places)
 
 
 def is_local(path: Value, scheme: str = "") -> bool:

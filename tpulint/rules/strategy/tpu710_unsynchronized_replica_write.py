@@ -59,8 +59,7 @@ class UnsynchronizedReplicaWrite(Rule):
                     " replica's data, and nothing combines the copies, so they drift apart: create"
                     " it with"
                     ' `aggregation="mean"` (`tf.VariableAggregation.MEAN`), or `all_reduce` the'
-                    " value"
-                    " first",
+                    " value first",
                     certainty=certainty,
                     trace=(
                         traces.host_step(drift.creation, f"makes `{name}` without `aggregation`"),
