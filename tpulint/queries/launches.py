@@ -17,12 +17,20 @@ from tpulint.absint.domain.objects import Sequence
 from tpulint.absint.domain.program import Feed
 from tpulint.absint.domain.values import Value
 from tpulint.file_facts import is_test
+from tpulint.finding import Certainty
 from tpulint.frontends.tensorflow.knowledge import tf_names
 from tpulint.frontends.tensorflow.knowledge.tf_names import STEPS
 from tpulint.frontends.tensorflow.program import Program
+from tpulint.frontends.tensorflow.strategy import Strategy
 from tpulint.queries.eager_calls import may_be_tpus
-from tpulint.queries.entry_calls import constant_int, range_of
-from tpulint.queries.input_pipelines import amounts, keeps_remainder, last_batches
+from tpulint.queries.entry_calls import (
+    constant_int,
+    estimator_of,
+    may_use_tpu,
+    range_of,
+    surely_uses_tpu,
+)
+from tpulint.queries.input_pipelines import amounts, keeps_remainder, last_batches, trains_on
 from tpulint.syntax.nodes import (
     AnnotatedAssign,
     Assign,
@@ -109,6 +117,20 @@ def is_training_on_tpu(computation: Computation) -> bool:
     if computation.kind not in tf_names.STRATEGY_RUN or not may_be_tpus(computation):
         return False
     return not is_test(computation.site.module.path) and updates_weights(computation)
+
+
+def is_training_feed(program: Program, feed: Feed) -> bool | None:
+    """Return whether a TPU certainly trains on the feed; None if it does not, as far as seen."""
+    if is_test(feed.site.module.path) or not trains_on(program, feed):
+        return None
+    if isinstance(feed.owner, Strategy):
+        steps = [step for step in program.computations if step.site == feed.site]
+        are_certain = all(step.certainty is Certainty.DEFINITE for step in steps)
+        return are_certain and not feed.context.is_guess
+    estimator = estimator_of(program, feed)
+    if estimator is None or not may_use_tpu(estimator):
+        return None
+    return surely_uses_tpu(estimator) and not feed.context.is_guess
 
 
 def is_of_contrib(program: Program, step: Context) -> bool:

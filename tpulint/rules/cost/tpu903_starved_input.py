@@ -18,24 +18,15 @@ from tpulint.absint.domain.program import Feed
 from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.values import NONE, External, Value, options
 from tpulint.diagnostics import traces
-from tpulint.file_facts import is_test
-from tpulint.finding import Certainty, Severity, Span
+from tpulint.finding import Severity, Span
 from tpulint.frontends.tensorflow.knowledge import names, tf_names
 from tpulint.frontends.tensorflow.knowledge.tf_names import is_tensorflow
 from tpulint.frontends.tensorflow.program import Program
-from tpulint.frontends.tensorflow.strategy import Strategy
 from tpulint.hardware import dense_bytes, readable_bytes
 from tpulint.queries.certainty import definite_if
-from tpulint.queries.entry_calls import constant_int, estimator_of, may_use_tpu, surely_uses_tpu
-from tpulint.queries.input_pipelines import (
-    BATCHES,
-    NESTS,
-    data_of,
-    is_pythons,
-    most_elements,
-    trains_on,
-    ways,
-)
+from tpulint.queries.entry_calls import constant_int
+from tpulint.queries.input_pipelines import BATCHES, NESTS, data_of, is_pythons, most_elements, ways
+from tpulint.queries.launches import is_training_feed
 from tpulint.rules.base import Report, Rule, register
 
 LAST_WITHOUT_PARALLEL_MAPS = "2.4"
@@ -113,20 +104,6 @@ class StarvedInput(Rule):
                     ),
                     doubt=step.doubt,
                 )
-
-
-def is_training_feed(program: Program, feed: Feed) -> bool | None:
-    """Return whether a TPU certainly trains on the feed; None if it does not, as far as seen."""
-    if is_test(feed.site.module.path) or not trains_on(program, feed):
-        return None
-    if isinstance(feed.owner, Strategy):
-        steps = [step for step in program.computations if step.site == feed.site]
-        uncertain = any(step.certainty is not Certainty.DEFINITE for step in steps)
-        return not uncertain and not feed.context.is_guess
-    estimator = estimator_of(program, feed)
-    if estimator is None or not may_use_tpu(estimator):
-        return None
-    return surely_uses_tpu(estimator) and not feed.context.is_guess
 
 
 def given_by_python(program: Program, feed: Feed) -> Iterator[Slow]:

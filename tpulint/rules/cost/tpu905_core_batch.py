@@ -14,16 +14,14 @@ from tpulint.absint.domain.program import Feed
 from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.values import NONE, UNKNOWN, Scaled, Value
 from tpulint.diagnostics import traces
-from tpulint.file_facts import is_test
-from tpulint.finding import Certainty, Severity
+from tpulint.finding import Severity
 from tpulint.frontends.tensorflow.knowledge.tf_names import BATCH_SIZES, REPLICAS
 from tpulint.frontends.tensorflow.program import Program
-from tpulint.frontends.tensorflow.strategy import Strategy
 from tpulint.hardware import SUBLANES
 from tpulint.queries import entry_calls
 from tpulint.queries.certainty import definite_if
-from tpulint.queries.input_pipelines import before, data_of, last_batches, most_elements, trains_on
-from tpulint.queries.launches import FEW_STEPS
+from tpulint.queries.input_pipelines import before, data_of, last_batches, most_elements
+from tpulint.queries.launches import FEW_STEPS, is_training_feed
 from tpulint.rules.base import Report, Rule, register
 
 USUAL_CORES = 8  # of a v2 or v3 with one host
@@ -52,9 +50,8 @@ class CoreBatchRule(Rule):
     def check(self, program: Program, report: Report) -> None:
         reported: set[Site] = set()
         for feed in program.feeds:
-            if is_test(feed.site.module.path) or not trains_on(program, feed):
-                continue
-            for batch in core_batches(program, feed):
+            is_sure = is_training_feed(program, feed)
+            for batch in () if is_sure is None else core_batches(program, feed, is_sure):
                 if (batch.size and batch.size % SUBLANES == 0) or batch.site in reported:
                     continue
                 reported.add(batch.site)
@@ -93,18 +90,12 @@ def message_of(batch: CoreBatch) -> str:
     )
 
 
-def core_batches(program: Program, feed: Feed) -> Iterator[CoreBatch]:
+def core_batches(program: Program, feed: Feed, is_sure: bool) -> Iterator[CoreBatch]:
     """Yield what the program says of the batch that a core gets."""
-    if not isinstance(feed.owner, Strategy):
-        estimator = entry_calls.estimator_of(program, feed)
-        if estimator is not None and entry_calls.may_use_tpu(estimator):
-            yield from _of_estimator(estimator)
+    estimator = entry_calls.estimator_of(program, feed)
+    if estimator is not None:
+        yield from _of_estimator(estimator)
         return
-    is_sure = not feed.context.is_guess and all(
-        step.certainty is Certainty.DEFINITE
-        for step in program.computations
-        if step.site == feed.site
-    )
     data = data_of(program, feed)
     if feed.kind == "fit" and isinstance(feed.data, Tensor):
         yield from _of_arrays(program, feed, is_sure)

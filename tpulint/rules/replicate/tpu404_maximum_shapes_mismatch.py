@@ -27,13 +27,11 @@ class MaximumShapesMismatch(Rule):
     def check(self, program: Program, report: Report) -> None:
         for entry in entry_calls.replicate_calls(program, entry_calls.REPLICATES):
             shapes = entry_calls.argument(entry, "maximum_shapes")
+            if shapes is None:
+                continue
             find = partial(fault, entry)
-            certainty = (
-                None
-                if shapes is None
-                else entry_calls.certainty_of_fault(entry, find, shapes.value)
-            )
-            if shapes is not None and certainty is not None:
+            certainty = entry_calls.certainty_of_fault(entry, find, shapes.value)
+            if certainty is not None:
                 message = next(filter(None, map(find, options(shapes.value))))
                 report(shapes.site.span, f"`maximum_shapes` {message}", certainty=certainty)
 
@@ -50,11 +48,8 @@ def fault(entry: Computation, shapes: Value) -> str | None:
         return None
     if _structures_differ(inputs.items[0], shapes):
         return "does not have the structure of `inputs[0]`: nest it in the same way"
-    if not all(_is_seen(item) for item in (*inputs.items, shapes)):
-        return None
-    rows = [_leaves(row) for row in inputs.items]
-    maximums = _leaves(shapes)
-    if any(len(row) != len(maximums) for row in rows):
+    maximums, rows = _leaves(shapes) or [], list(filter(None, map(_leaves, inputs.items)))
+    if len(rows) != len(inputs.items) or any(len(row) != len(maximums) for row in rows):
         return None
     rounded = entry_calls.argument_value(entry, "padding_spec") != NONE
     for number, maximum in enumerate(maximums):
@@ -72,19 +67,16 @@ def _exceeded(limit: Shape, sizes: list[Shape | None], rounded: bool) -> str | N
     rounded: a maximum may be rounded up, by `PaddingSpec.POWER_OF_TWO`.
     """
     known_sizes = [size for size in sizes if size is not None]
-    if len(known_sizes) != len(sizes):
+    ranks = {len(size) for size in known_sizes}
+    if len(known_sizes) != len(sizes) or len(ranks) != 1:
         return None
-    if any(len(size) != len(known_sizes[0]) for size in known_sizes):
-        return None
-    columns = list(zip(*known_sizes, strict=True))
+    rank, columns = ranks.pop(), list(zip(*known_sizes, strict=True))
     # TensorFlow pads only dimensions that differ between replicas, or that no replica knows.
     padded = [None in column[1:] or len(set(column)) > 1 for column in columns]
     if not any(padded):
         return None
-    if len(limit) != len(known_sizes[0]):
-        return (
-            f"has rank {len(limit)} for an input of rank {len(known_sizes[0])}: use the same rank"
-        )
+    if len(limit) != rank:
+        return f"has rank {len(limit)} for an input of rank {rank}: use the same rank"
     for maximum, column, pads in zip(limit, columns, padded, strict=True):
         largest = max((size for size in column if size is not None), default=0)
         if not pads or None in column or maximum is None:
@@ -115,14 +107,11 @@ def _parts(value: Sequence | Mapping) -> list[Value]:
     return [value.items[key] for key in sorted(value.items, key=str)]
 
 
-def _is_seen(value: Value) -> bool:
-    """Return whether all of a structure is there."""
-    if not isinstance(value, NESTED):
-        return True
-    return not value.open and all(_is_seen(part) for part in _parts(value))
-
-
-def _leaves(value: Value) -> list[Value]:
+def _leaves(value: Value) -> list[Value] | None:
+    """Return what is in a structure; None where not all of it is there."""
     if not isinstance(value, NESTED):
         return [value]
-    return [leaf for part in _parts(value) for leaf in _leaves(part)]
+    leaves = [_leaves(part) for part in _parts(value)]
+    if value.open or None in leaves:
+        return None
+    return [leaf for several in leaves for leaf in several or ()]

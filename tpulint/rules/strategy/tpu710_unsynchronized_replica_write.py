@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from itertools import islice
-from typing import NamedTuple
 
 from tpulint.absint.domain.context import UNSEEN
-from tpulint.absint.domain.events import ApiCall, Computation, Context, Tensor, Variable
+from tpulint.absint.domain.events import ApiCall, Computation, Tensor, Variable
 from tpulint.absint.domain.objects import Instance
 from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.values import NONE
 from tpulint.diagnostics import traces
-from tpulint.finding import Certainty, Severity
+from tpulint.finding import Severity
 from tpulint.frontends.tensorflow.keras_models import CLASSES, keras_base
 from tpulint.frontends.tensorflow.knowledge import tf_names
 from tpulint.frontends.tensorflow.knowledge.strategies import GRADIENTS, STATISTICS
@@ -41,64 +39,62 @@ class UnsynchronizedReplicaWrite(Rule):
 
     def check(self, program: Program, report: Report) -> None:
         for computation in program.computations:
-            if computation.kind not in tf_names.STRATEGY_RUN:
-                continue
-            by_operation: dict[int, str] = {}
-            for call in computation.calls:
-                drift = drift_of(program, call)
-                if drift is None:
-                    continue
-                by_operation = by_operation or calls_by_operation(computation)
-                certainty = certainty_of(computation, drift, by_operation)
-                if certainty is None:
-                    continue
-                name = drift.variable.name
-                report(
-                    call.site.span,
-                    f"`{name}` has a copy on each core, `{call.last}` writes a value of this"
-                    " replica's data, and nothing combines the copies, so they drift apart: create"
-                    " it with"
-                    ' `aggregation="mean"` (`tf.VariableAggregation.MEAN`), or `all_reduce` the'
-                    " value first",
-                    certainty=certainty,
-                    trace=(
-                        traces.host_step(drift.creation, f"makes `{name}` without `aggregation`"),
-                        *traces.path_to_site(
-                            computation,
-                            call.context,
-                            call.site,
-                            "writes its own value to its own copy",
-                        ),
-                    ),
-                )
+            if computation.kind in tf_names.STRATEGY_RUN:
+                for call in computation.calls:
+                    _check_write(program, computation, call, report)
 
 
-class Drift(NamedTuple):
-    """An assignment of a replica's own value; `maker` made the variable, at `creation`."""
-
-    context: Context
-    value: Tensor
-    variable: Variable
-    made: Context
-    maker: str
-    creation: Site
-
-
-def drift_of(program: Program, call: ApiCall) -> Drift | None:
-    """Return the drift that a call causes: an assignment of a value of the replica's own data."""
-    variable = call.receiver
+def _check_write(program: Program, computation: Computation, call: ApiCall, report: Report) -> None:
+    """Report an assignment of a value of the replica's own data."""
+    variable, context = call.receiver, call.context
     if call.last not in tf_names.ASSIGNS or not isinstance(variable, Variable):
-        return None
+        return
     value = call.value("value" if call.last == "assign" else "delta", 0)
     if not isinstance(value, Tensor) or not value.split:
-        return None
-    if not is_compiled(call.context) or not is_on_replica(call.context):
-        return None
+        return
+    if not is_compiled(context) or not is_on_replica(context):
+        return
     made = variable.made
     if made is None or scope_strategy(made) is None or made.computation is not None:
-        return None
+        return
     creation = creation_of(program, variable)
-    return Drift(call.context, value, variable, made, *creation) if creation else None
+    if creation is None:
+        return
+    maker, site = creation
+    names = {
+        id(built.result.operation): built.last
+        for built in computation.calls
+        if isinstance(built.result, Tensor) and built.result.operation is not None
+    }
+    start = [] if value.operation is None else [value.operation]
+    operations = islice(reachable(start, lambda operation: operation.sources, id), STEPS)
+    sources = {names.get(id(operation), "") for operation in operations}
+    if sources & GRADIENTS:
+        return  # they may be summed when they are applied
+    report(
+        call.site.span,
+        f"`{variable.name}` has a copy on each core, `{call.last}` writes a value of this replica's"
+        " data, and nothing combines the copies, so they drift apart: create it with"
+        ' `aggregation="mean"` (`tf.VariableAggregation.MEAN`), or `all_reduce` the value first',
+        certainty=on_tpu_if(
+            computation,
+            context,
+            # A statistic of the batch is meant to be one for all. Other values may be what each
+            # replica keeps for itself, as the state of a stream of data.
+            bool(sources & STATISTICS),
+            # Some releases of Keras 3 combine all weights.
+            maker != ADD_WEIGHT,
+            not made.with_blocks(SCOPE, "")[0].is_uncertain,
+            not context.with_blocks(UNSEEN),
+            not variable.assumed,
+        ),
+        trace=(
+            traces.host_step(site, f"makes `{variable.name}` without `aggregation`"),
+            *traces.path_to_site(
+                computation, context, call.site, "writes its own value to its own copy"
+            ),
+        ),
+    )
 
 
 def creation_of(program: Program, variable: Variable) -> tuple[str, Site] | None:
@@ -127,38 +123,3 @@ def creation_in_build(site: Site | None) -> tuple[str, Site] | None:
         for function in site.module.facts.functions_around(site.place)
     )
     return (last_name(call.callee), site) if is_in_build and not says_how else None
-
-
-def certainty_of(
-    computation: Computation, drift: Drift, names: Mapping[int, str]
-) -> Certainty | None:
-    """Return the certainty; None for gradients, which may be summed when they are applied.
-
-    A statistic of the batch is meant to be one for all. Other values may be what each replica
-    keeps for itself, as the state of a stream of data.
-    """
-    start = [] if drift.value.operation is None else [drift.value.operation]
-    operations = reachable(start, lambda operation: operation.sources, id)
-    sources = {names.get(id(operation), "") for operation in islice(operations, STEPS)}
-    if sources & GRADIENTS:
-        return None
-    context = drift.context
-    return on_tpu_if(
-        computation,
-        context,
-        bool(sources & STATISTICS),
-        # Some releases of Keras 3 combine all weights.
-        drift.maker != ADD_WEIGHT,
-        not drift.made.with_blocks(SCOPE, "")[0].is_uncertain,
-        not context.with_blocks(UNSEEN),
-        not drift.variable.assumed,
-    )
-
-
-def calls_by_operation(computation: Computation) -> dict[int, str]:
-    """Return the last name of the call that built an operation, by the operation's identity."""
-    return {
-        id(call.result.operation): call.last
-        for call in computation.calls
-        if isinstance(call.result, Tensor) and call.result.operation is not None
-    }

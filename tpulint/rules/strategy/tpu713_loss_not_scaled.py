@@ -247,7 +247,7 @@ def averaged_twice(program: Program, call: ApiCall, report: Report) -> None:
             )
 
 
-def calls_by_operation(computation: Computation) -> dict[int, ApiCall]:
+def calls_by_operation(computation: Computation) -> Calls:
     """Return the call that built an operation, by the operation's identity."""
     return {
         id(call.result.operation): call
