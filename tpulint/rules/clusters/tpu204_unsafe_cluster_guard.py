@@ -10,7 +10,6 @@ from tpulint.frontends.tensorflow.knowledge import tf_names
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.rules.base import Report, Rule, register
 from tpulint.syntax import ir, nodes
-from tpulint.syntax.nodes import first_place
 
 
 @register
@@ -95,7 +94,7 @@ def flags(function: ir.FunctionCode) -> Iterator[tuple[str, int]]:
             name = nodes.dotted_path(target)
             # A reset in the body alone is skipped when the host function raises while it is traced.
             if name in tested and _is_reset_too_late(body[index + 1 :], name):
-                yield name, first_place(target)
+                yield name, nodes.first_place(target)
 
 
 def _is_reset_too_late(rest: nodes.Block, name: str) -> bool:

@@ -9,7 +9,6 @@ from tpulint.absint.domain.objects import ExternalObject, Instance
 from tpulint.absint.domain.structures import STRUCTURES, parts, tensors
 from tpulint.absint.domain.values import Value
 from tpulint.diagnostics import traces
-from tpulint.diagnostics.traces import in_calls
 from tpulint.finding import DEVICE_LANE, Certainty, Severity, Step
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.certainty import definite_if, is_on_tpu
@@ -29,7 +28,7 @@ class HostValueEscapes(Rule):
         for computation in program.computations:
             for use, cluster, certainty in escapes(computation):
                 tensor = use.tensor
-                culprit = in_calls(computation.calls, use.site, tensor)
+                culprit = traces.in_calls(computation.calls, use.site, tensor)
                 assert tensor.made is not None
                 assert tensor.site is not None
                 host = traces.callee_name(cluster.callee)

@@ -20,7 +20,6 @@ from tpulint.absint.domain.values import NONE, External, Value, options
 from tpulint.diagnostics import traces
 from tpulint.finding import Severity, Span
 from tpulint.frontends.tensorflow.knowledge import names, tf_names
-from tpulint.frontends.tensorflow.knowledge.tf_names import is_tensorflow
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.hardware import dense_bytes, readable_bytes
 from tpulint.queries.certainty import definite_if
@@ -212,7 +211,7 @@ def is_stateful(call: ApiCall) -> bool:
     """Return whether a call makes its function stateful: it draws numbers, or runs Python."""
     if call.last in PYTHON:
         return True
-    if not is_tensorflow(call.path) or call.last.startswith("stateless_"):
+    if not tf_names.is_tensorflow(call.path) or call.last.startswith("stateless_"):
         return False
     return call.last.startswith("random_") or ".random." in call.path
 
@@ -351,7 +350,7 @@ def cached_augmentations(pipeline: Pipeline) -> Iterator[Slow]:
 
 
 def augments(call: ApiCall) -> bool:
-    return is_tensorflow(call.path) and (
+    return tf_names.is_tensorflow(call.path) and (
         ".image.random_" in call.path or call.last in ("random_crop", "random_flip")
     )
 

@@ -25,6 +25,7 @@ from tpulint.queries.launches import FEW_STEPS, is_training_feed
 from tpulint.rules.base import Report, Rule, register
 
 USUAL_CORES = 8  # of a v2 or v3 with one host
+MULTIPLE = f"make it a multiple of {SUBLANES * USUAL_CORES}"
 KERAS_BATCH = 32  # keras/src/trainers/trainer.py: of `fit`, for arrays
 
 
@@ -74,15 +75,13 @@ def message_of(batch: CoreBatch) -> str:
     if batch.size == 0:
         idle = USUAL_CORES - (batch.whole or 0)
         return (
-            f"{USUAL_CORES} cores share a batch{whole}, and {idle} of them get nothing: make it a"
-            f" multiple of {SUBLANES * USUAL_CORES}"
+            f"{USUAL_CORES} cores share a batch{whole}, and {idle} of them get nothing: {MULTIPLE}"
         )
     filled = -(-batch.size // SUBLANES) * SUBLANES
     padding = round(100 * (filled - batch.size) / filled)
     cores, advice = "each core", f"make it {filled:,} for each core"
     if batch.whole is not None and not batch.is_sure:
-        cores = f"each of {USUAL_CORES} cores"
-        advice = f"make it a multiple of {SUBLANES * USUAL_CORES}"
+        cores, advice = f"each of {USUAL_CORES} cores", MULTIPLE
     plural = "" if batch.size == 1 and not whole else "s"
     return (
         f"{cores} gets {batch.size:,}{whole} example{plural}, and a TPU pads them to"

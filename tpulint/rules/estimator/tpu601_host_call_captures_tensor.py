@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from tpulint.diagnostics import traces
-from tpulint.diagnostics.traces import in_calls
 from tpulint.finding import Certainty, Severity
 from tpulint.frontends.tensorflow.knowledge.tf_names import SENT
 from tpulint.frontends.tensorflow.program import Program
@@ -27,7 +26,7 @@ class HostCallCapturesTensor(Rule):
                 # What is sent by the tuple of `host_call` itself is no capture.
                 if use.tensor.sort == "unseen" or use.taker in (SENT, *STRUCTURAL):
                     continue
-                culprit = in_calls(computation.calls, use.site, use.tensor)
+                culprit = traces.in_calls(computation.calls, use.site, use.tensor)
                 is_named = culprit.name and not culprit.is_holder
                 named = f"`{culprit.name}`, a tensor" if is_named else "a tensor"
                 trace = [traces.entry(computation)]

@@ -12,7 +12,6 @@ from tpulint.diagnostics.fixes import in_cross_shard_optimizer
 from tpulint.diagnostics.traces import path_to_site
 from tpulint.finding import Applicability, Certainty, Severity
 from tpulint.frontends.tensorflow.knowledge import naming, tf_names
-from tpulint.frontends.tensorflow.knowledge.tf_names import is_tensorflow
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.ordering import Truth, reachable
 from tpulint.queries.certainty import definite_if
@@ -127,7 +126,7 @@ def _only_computes(optimizer: Value | None) -> bool:
 
 
 def _is_known(optimizer: ExternalObject) -> bool:
-    return is_tensorflow(optimizer.path) or optimizer.path in tf_names.BARE_OPTIMIZERS
+    return tf_names.is_tensorflow(optimizer.path) or optimizer.path in tf_names.BARE_OPTIMIZERS
 
 
 def _is_seen(update: ApiCall) -> bool:
@@ -250,7 +249,7 @@ def is_bare(receiver: Value | None) -> bool:
         return False
     if _is_horovod(receiver):  # it sums over processes, by operations that no TPU has
         return _holds_bare(receiver)
-    is_own = is_tensorflow(receiver.path)
+    is_own = tf_names.is_tensorflow(receiver.path)
     if naming.SUMS_GRADIENTS.is_in(receiver.last if is_own else receiver.path):
         return False
     is_named = naming.OPTIMIZER.is_in(receiver.last) or (is_own and ".optimizers." in receiver.path)
@@ -298,7 +297,7 @@ def _sums_nothing(optimizer: Instance) -> bool:
     """Return whether the class is a TensorFlow optimizer that names no sum."""
     bases = mro(optimizer.cls)
     outside = [base for base in bases if isinstance(base, External)]
-    if any(not is_tensorflow(base.path) and base.last != "object" for base in outside):
+    if any(not tf_names.is_tensorflow(base.path) and base.last != "object" for base in outside):
         return False
     members = [item for base in bases if isinstance(base, Class) for item in base.names.values()]
     mentions = {base.last for base in outside}

@@ -49,7 +49,12 @@ class MissingDropRemainder(Rule):
             )
             if feed.kind == "predict" or is_sparse:
                 continue
-            batches = _batches(program, feed)
+            data = pipelines.data_of(program, feed)
+            is_strategys = isinstance(feed.owner, Strategy)
+            seen = data if is_strategys else pipelines.seen_data_of(program, feed)
+            batches = pipelines.last_batches(seen)
+            if seen is not data:
+                batches = [*batches, None]  # nobody sees which of several iterators feeds the TPU
             for batch in filter(None, batches):
                 fault = _fault(program, feed, batch, batches)
                 if fault is not None:
@@ -67,14 +72,6 @@ class MissingDropRemainder(Rule):
                         fix=of_one_size(batch, is_never_short=_is_never_short(program, batch.site)),
                         doubt=DOUBTS.get(fault.why, UNLESS_EVEN),
                     )
-
-
-def _batches(program: Program, feed: Feed) -> list[ExternalObject | None]:
-    """Return the steps that make the batches; None among them where one is not seen."""
-    data = pipelines.data_of(program, feed)
-    seen = data if isinstance(feed.owner, Strategy) else pipelines.seen_data_of(program, feed)
-    # Nobody sees which of several iterators feeds the TPU.
-    return pipelines.last_batches(data) if seen is data else [*pipelines.last_batches(seen), None]
 
 
 class _Fault(NamedTuple):

@@ -47,29 +47,25 @@ class BatchIgnoresParams(Rule):
             batches = [batch for batch in last_batches(data_of(program, feed)) if batch is not None]
             for batch in batches:
                 wrong = size_fault(program, feed, estimator, batch)
-                if wrong is not None and not may_be_right(feed, estimator, batches, wrong):
-                    report(
-                        batch.site.span,
-                        f'{wrong.harm}: use `params["batch_size"]`',
-                        certainty=wrong.certainty,
-                        doubt=wrong.doubt,
-                        trace=(
-                            traces.host_step(estimator.site, "sets the batch size"),
-                            traces.host_step(feed.site, "takes its input from this pipeline"),
-                            traces.host_step(batch.site, "makes batches of its own size"),
-                        ),
-                    )
-
-
-def may_be_right(
-    feed: Feed, estimator: ApiCall, batches: list[ExternalObject], fault: SizeFault
-) -> bool:
-    """Return whether another branch batches by the estimator's own flag, and may be this mode's."""
-    due = estimator.value(*BATCH_SIZES[feed.kind])
-    sizes = [size_of(batch) for batch in batches]
-    return bool(fault.doubt and due is not None) and any(
-        size is not None and due is not None and is_same(size, due) for size in sizes
-    )
+                if wrong is None:
+                    continue
+                due = estimator.value(*BATCH_SIZES[feed.kind]) or NONE
+                # Another branch batches by the estimator's own flag, and may be this mode's.
+                if wrong.doubt and any(
+                    is_same(size, due) for size in map(size_of, batches) if size
+                ):
+                    continue
+                report(
+                    batch.site.span,
+                    f'{wrong.harm}: use `params["batch_size"]`',
+                    certainty=wrong.certainty,
+                    doubt=wrong.doubt,
+                    trace=(
+                        traces.host_step(estimator.site, "sets the batch size"),
+                        traces.host_step(feed.site, "takes its input from this pipeline"),
+                        traces.host_step(batch.site, "makes batches of its own size"),
+                    ),
+                )
 
 
 def size_of(batch: ExternalObject) -> Value | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import inf
 from typing import NamedTuple
 
 from tpulint.absint.domain.events import Argument, Computation
@@ -108,18 +109,18 @@ def _message(callee: Value, count: int) -> str:
 
 
 class Arity(NamedTuple):
-    """The number of positional arguments taken: `most` is None where there is no limit."""
+    """The number of positional arguments taken: `most` is inf where there is no limit."""
 
     least: int
-    most: int | None
+    most: float
 
     def takes(self, count: int) -> bool:
-        return self.least <= count and (self.most is None or count <= self.most)
+        return self.least <= count <= self.most
 
     def __str__(self) -> str:
         if self.least == self.most:
             return str(self.least)
-        return f"at least {self.least}" if self.most is None else f"{self.least} to {self.most}"
+        return f"at least {self.least}" if self.most == inf else f"{self.least} to {self.most}"
 
 
 NEVER = Arity(1, 0)
@@ -132,8 +133,7 @@ def arity_of(callee: Value) -> Arity | None:
         if inner is None or inner is NEVER or callee.kwargs:
             return None if callee.kwargs else inner
         first = len(callee.args)
-        most = None if inner.most is None else inner.most - first
-        return Arity(max(inner.least - first, 0), most)
+        return Arity(max(inner.least - first, 0), inner.most - first)
     function = callee.function if isinstance(callee, Bound) else callee
     # A decorator that is not seen may give the function another signature.
     if not isinstance(function, Function):
@@ -144,11 +144,10 @@ def arity_of(callee: Value) -> Arity | None:
         return NEVER
     rows = function.code.parameters.by_position
     least = sum(default is None for _, default in rows)
-    most = None if function.code.parameters.star is not None else len(rows)
-    # xla.py, `check_function_argument_count`, counts `self` of a bound method.
-    if isinstance(callee, Bound) and most is not None:
-        most -= 1  # Python passes self as well, which TensorFlow counts among `least`
-    return Arity(least, most)
+    most = inf if function.code.parameters.star is not None else len(rows)
+    # xla.py, `check_function_argument_count`, counts `self` of a bound method among `least`, and
+    # Python passes it as well.
+    return Arity(least, most - 1 if isinstance(callee, Bound) else most)
 
 
 def input_count(entry: Computation) -> int | None:

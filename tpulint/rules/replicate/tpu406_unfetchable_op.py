@@ -42,8 +42,11 @@ def _check_fetch(call: ApiCall, taken: Value, argument: Argument | None, report:
         computation = None if alternative else _ended_computation(tensor, call)
         if computation is None or computation.mode != "graph":
             continue
-        if not _is_hidden(tensor, computation):
-            continue
+        # With one replica, what a host cluster makes can be fetched.
+        if tensor.made is not None and tensor.made.cluster is not None:
+            count = replicas(computation) if computation.kind in SIGNATURES else None
+            if count is None or count < 2:
+                continue
         culprit = Culprit(call.site.span, "") if argument is None else in_argument(argument, tensor)
         report(
             culprit.span,
@@ -69,14 +72,6 @@ def _ended_computation(tensor: Tensor, call: ApiCall) -> Computation | None:
     scopes = () if home is None or home.run != call.context.run else home.scopes
     payloads = (scope.payload for scope in scopes)
     return next((it for it in payloads if isinstance(it, Computation)), None)
-
-
-def _is_hidden(tensor: Tensor, computation: Computation) -> bool:
-    """With one replica, what a host cluster makes can be fetched."""
-    if tensor.made is None or tensor.made.cluster is None:
-        return True
-    count = replicas(computation) if computation.kind in SIGNATURES else None
-    return count is not None and count > 1
 
 
 def _check_hook(

@@ -91,13 +91,7 @@ def scopes_in_loops(computation: Computation) -> list[tuple[Scope, Scope]]:
 
 def is_written_in(outer: Site, inner: Site) -> bool:
     """Return whether `inner` is in the loop at `outer`, in the same function."""
-    if outer.module is not inner.module:
-        return False
-    facts = outer.module.facts
-    loops = (
-        node
-        for body in (facts.body, *(function.body for function in facts.functions))
-        for node in walk(*body)
-        if isinstance(node, (For, While)) and node.place == outer.place
-    )
-    return any(getattr(node, "place", None) == inner.place for loop in loops for node in walk(loop))
+    module = outer.module
+    loop = module.node_at(outer.place, For) or module.node_at(outer.place, While)
+    nodes = walk(loop) if loop is not None and module is inner.module else ()
+    return any(getattr(node, "place", None) == inner.place for node in nodes)

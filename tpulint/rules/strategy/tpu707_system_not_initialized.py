@@ -224,19 +224,14 @@ def may_be_initialized_by_library(program: Program) -> bool:
 def is_read(program: Program, path: str) -> bool:
     """Return whether a function is of a module whose own words tell: it imports no library."""
     module_file = f"/{path.rpartition('.')[0].lstrip('.').replace('.', '/')}.py"
-    return any(
-        f"/{module.path}".endswith(module_file) and not any(map(_imports_library, module.nodes()))
-        for module in program.modules
-    )
+    own = (module for module in program.modules if f"/{module.path}".endswith(module_file))
+    return any(not any(map(_imports_library, module.nodes())) for module in own)
 
 
 def _imports_library(node: Node) -> bool:
-    match node:
-        case Import(names=names):
-            return any(is_of_library(alias.name) for alias in names)
-        case ImportFrom(module=dotted, level=level):
-            return level > 0 or is_of_library(dotted)
-    return False
+    if isinstance(node, ImportFrom):
+        return node.level > 0 or is_of_library(node.module)
+    return isinstance(node, Import) and any(is_of_library(alias.name) for alias in node.names)
 
 
 def is_of_library(path: str) -> bool:

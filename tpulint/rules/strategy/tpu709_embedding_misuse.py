@@ -165,9 +165,8 @@ def sources_of(call: ApiCall, step: Computation | None) -> list[ApiCall]:
     tensors = all_tensors([call.value("features", 0) or NONE])
     if step is not None:
         arguments = step.call.value("args", 1)
-        if arguments is None or not is_run(step):
-            return []
-        if not all(tensor.split and not is_made_here(tensor) for tensor in tensors):
+        are_given = all(tensor.split and not is_made_here(tensor) for tensor in tensors)
+        if arguments is None or not is_run(step) or not are_given:
             return []
         tensors = all_tensors([arguments])
     sources = [tensor.of_all for tensor in tensors if tensor.of_all is not None]

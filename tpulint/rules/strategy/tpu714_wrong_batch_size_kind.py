@@ -85,6 +85,7 @@ def _check_batch(
     certain = not feed.context.is_guess and not batch.context.is_guess
     mend = "divide its size by the replicas, as `get_per_replica_batch_size` does"
     is_counted = (constant_int(size) or 0) > 1
+    whose = "hands each replica a batch of this function as it is, and"
     if feed.function is None:
         is_share = isinstance(size, Scaled) and size.power < 0
         is_part = feed.kind == "distribute" and is_share_of_global(program, feed, size)
@@ -97,13 +98,11 @@ def _check_batch(
         is_divided = is_for_many(program, strategy, feed.context) and feed.kind == "distribute"
         certain = certain and is_divided and not _has_options(program, feed)
     elif isinstance(size, Scaled) and size.power > 0:
-        what = "hands each replica a batch of this function as it is, and this one is global"
+        what = f"{whose} this one is global"
     elif is_counted and size in divisors(program.computations):
-        what = "hands each replica a batch of this function as it is, and the loss calls it global"
-        certain = False
+        what, certain = f"{whose} the loss calls it global", False
     elif is_counted and naming.GLOBAL_BATCH.is_in(name_of_size(batch.site)):
-        what = "hands each replica a batch of this function as it is, and its name calls it global"
-        certain = False
+        what, certain = f"{whose} its name calls it global", False
     else:
         return
     report(
