@@ -165,9 +165,6 @@ def check_estimators(program: Program, report: Report) -> None:
 
 def steps_of_training(feed: Feed, program: Program) -> int | None:
     """Return how many steps `train` is asked for; None where that is not a constant."""
-    for call in program.at.get(feed.site, ()):
-        for place in (("steps", 2), ("max_steps", 3)):
-            number = call.value(*place)
-            if number not in (None, NONE):
-                return constant_int(number)
-    return None
+    calls, places = program.at.get(feed.site, ()), (("steps", 2), ("max_steps", 3))
+    numbers = (call.value(*place) for call in calls for place in places)
+    return constant_int(next((it for it in numbers if it not in (None, NONE)), None))

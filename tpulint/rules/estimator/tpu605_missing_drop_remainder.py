@@ -19,6 +19,7 @@ from tpulint.frontends.tensorflow.knowledge.strategies import EMBEDDING
 from tpulint.frontends.tensorflow.knowledge.tf_names import UNSEEN_DATASET
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.strategy import Strategy
+from tpulint.ordering import reachable
 from tpulint.queries import input_pipelines as pipelines
 from tpulint.queries.certainty import definite_if
 from tpulint.rules.base import Report, Rule, register
@@ -173,20 +174,18 @@ def _is_always_called(calls: list[ApiCall], batch: ExternalObject) -> bool:
 # `if repeats: dataset = dataset.map(set_size)`: the author knows where the last batch is smaller.
 def has_two_ways(data: Value, batch: ExternalObject) -> bool:
     """Return whether a way from the batch to `data` has a `map`, and another has none."""
-    is_mapped = set()
-    waiting, seen = [(data, False)], set[tuple[int, bool]]()
-    while waiting:
-        value, mapped = waiting.pop()
-        if (id(value), mapped) in seen:
-            continue
-        seen.add((id(value), mapped))
-        if value is batch:
-            is_mapped.add(mapped)
-        elif isinstance(value, Choice):
-            waiting += [(option, mapped) for option in value.options]
-        elif isinstance(value, ExternalObject) and (source := pipelines.before(value)) is not None:
-            waiting.append((source, mapped or value.last == "map"))
-    return len(is_mapped) > 1
+
+    def onward(way: tuple[Value, bool]) -> list[tuple[Value, bool]]:
+        value, is_mapped = way
+        if isinstance(value, Choice):
+            return [(option, is_mapped) for option in value.options]
+        if not isinstance(value, ExternalObject) or value is batch:
+            return []
+        source = pipelines.before(value)
+        return [] if source is None else [(source, is_mapped or value.last == "map")]
+
+    ways = reachable([(data, False)], onward, lambda way: (id(way[0]), way[1]))
+    return len({is_mapped for value, is_mapped in ways if value is batch}) > 1
 
 
 # tensorflow/python/tpu/tpu_embedding_v2.py: `enqueue` takes the shapes from what it gets, where
