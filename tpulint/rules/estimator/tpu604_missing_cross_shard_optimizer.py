@@ -190,7 +190,11 @@ def _report_optimizer(
     assert isinstance(receiver, (ExternalObject, Instance))
     name = receiver.last if isinstance(receiver, ExternalObject) else receiver.cls.code.name
     is_unseen = update.last == "apply_gradients" and _may_be_summed(computation, update)
-    is_guessed, is_seen = _is_guessed_call(update), _is_seen(update)
+    is_seen = _is_seen(update)
+    # Of several optimizers each is bare, so which one it is does not matter.
+    is_guessed = any(
+        key.kind in GUESSES and key.identity != update.site for key, _ in update.context.conditions
+    )
     if computation.kind != tf_names.MODEL_FN:
         then = "those of the others are lost"
     elif met:
@@ -219,12 +223,6 @@ def _report_optimizer(
         fix=in_cross_shard_optimizer(receiver, update.site),
         doubt=doubt,
     )
-
-
-def _is_guessed_call(update: ApiCall) -> bool:
-    """Return whether it is uncertain that this is called; of several optimizers each is bare."""
-    guesses = [key for key, _ in update.context.conditions if key.kind in GUESSES]
-    return any(key.identity != update.site for key in guesses)
 
 
 def _may_be_summed(computation: Computation, update: ApiCall) -> bool:

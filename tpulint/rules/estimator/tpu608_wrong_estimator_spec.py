@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tpulint.absint.domain.events import ApiCall, Computation, Context, Tensor
+from tpulint.absint.domain.events import ApiCall, Argument, Computation, Context, Tensor
 from tpulint.absint.domain.objects import ExternalObject, Mapping, Sequence, function_of
 from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.values import NONE, Const, Partial, Value, options
@@ -54,12 +54,20 @@ class WrongEstimatorSpec(Rule):
                 if call.last in GIVES_ONE_TENSOR and isinstance(call.result, Tensor)
             }
             for call in computation.calls:
+                faults: list[tuple[Argument, str]] = []
                 if call.last == "TPUEstimatorSpec":
-                    _check_pairs(computation, call, single_tensors, report)
+                    faults += faults_of_pairs(call, single_tensors)
                     if id(computation.call.result) in predicting:
-                        _check_predictions(computation, call, single_tensors, report)
+                        faults += fault_of_predictions(call, single_tensors)
                 elif call.last == "EstimatorSpec":
-                    _check_scaffold(computation, call, report)
+                    faults += fault_of_scaffold(call)
+                for argument, message in faults:
+                    report(
+                        argument.site.span,
+                        message,
+                        certainty=on_tpu_if(computation, call.context),
+                        trace=device_path(computation, call.context),
+                    )
         check_params(program, report)
         for computation, spec, is_certain, use in plain_specifications(program):
             report(
@@ -97,20 +105,16 @@ def _check_configurations(program: Program, report: Report) -> None:
             )
 
 
-def _check_pairs(
-    computation: Computation, call: ApiCall, single_tensors: set[int], report: Report
-) -> None:
+def faults_of_pairs(call: ApiCall, single_tensors: set[int]) -> Iterator[tuple[Argument, str]]:
     for kind, position in HOST_FUNCTIONS.items():
         argument = call.argument(kind, position)
         forms = [] if argument is None else _given_forms(argument.value, call.context)
         faults = [_fault(form, single_tensors) for form in forms]
         if argument is not None and faults and all(faults):
-            report(
-                argument.site.span,
+            yield (
+                argument,
                 f"`{kind}` {faults[0]}: TPUEstimator expects a pair of a function and the list or"
                 " dict of its tensors; pass `(fn, [tensor])`",
-                certainty=on_tpu_if(computation, call.context),
-                trace=device_path(computation, call.context),
             )
 
 
@@ -137,23 +141,16 @@ def _asks_for_modes(made: Context | None, context: Context) -> bool:
     )
 
 
-def _check_predictions(
-    computation: Computation, call: ApiCall, single_tensors: set[int], report: Report
-) -> None:
-    """Check what `predict` gets: tpu_estimator.py, `_verify_tpu_spec_predictions`."""
+def fault_of_predictions(call: ApiCall, single_tensors: set[int]) -> Iterator[tuple[Argument, str]]:
+    """Yield what is wrong for `predict`: tpu_estimator.py, `_verify_tpu_spec_predictions`."""
     predictions = call.argument("predictions", 1)
-    # Training or evaluation, which it may also serve, take any predictions.
-    serves_others = call.is_starred or any(
-        call.value(*place) not in (None, NONE) for place in NOT_TO_PREDICT
-    )
-    # Or a test on the way rules out that the mode is PREDICT.
-    if (
-        predictions is None
-        or serves_others
-        or any(
-            naming.PREDICTION.is_in(word.name) and branch is not word.is_affirmed
-            for word, branch in asked(call.context)
-        )
+    # Training or evaluation, which it may also serve, take any predictions. A test on the way may
+    # rule out that the mode is PREDICT.
+    if predictions is None or call.is_starred:
+        return
+    if any(call.value(*place) not in (None, NONE) for place in NOT_TO_PREDICT) or any(
+        naming.PREDICTION.is_in(word.name) and branch is not word.is_affirmed
+        for word, branch in asked(call.context)
     ):
         return
     if all(
@@ -162,26 +159,22 @@ def _check_predictions(
         else _is_tensor(option, single_tensors)
         for option in options(predictions.value)
     ):
-        report(
-            predictions.site.span,
+        yield (
+            predictions,
             "`predictions` is no dict, the only form that TPUEstimator takes on a TPU: pass"
             ' `{"name": tensor}`',
-            certainty=on_tpu_if(computation, call.context),
-            trace=device_path(computation, call.context),
         )
 
 
-def _check_scaffold(computation: Computation, call: ApiCall, report: Report) -> None:
-    """Check that a plain specification gets a scaffold: model_fn.py, `_validate_scaffold`."""
+def fault_of_scaffold(call: ApiCall) -> Iterator[tuple[Argument, str]]:
+    """Yield what a plain specification gets in place of one: model_fn.py, `_validate_scaffold`."""
     scaffold = call.argument("scaffold", 8)
     if scaffold is not None and all(map(function_of, options(scaffold.value))):
-        report(
-            scaffold.site.span,
+        yield (
+            scaffold,
             f"`scaffold` is {traces.callee_name(scaffold.value)}, a function, but `EstimatorSpec`"
             " takes a `tf.train.Scaffold`: pass the function as `scaffold_fn` of a"
             " `TPUEstimatorSpec`",
-            certainty=on_tpu_if(computation, call.context),
-            trace=device_path(computation, call.context),
         )
 
 

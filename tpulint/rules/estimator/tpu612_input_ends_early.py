@@ -57,9 +57,16 @@ class InputEndsEarly(Rule):
 def _check_number(program: Program, feed: Feed, estimator: ApiCall, report: Report) -> None:
     """Report a use without a number of steps: on a TPU nothing ends it."""
     call = call_with_steps(program, feed)
-    if call is None or not lacks_steps(call, feed.kind):
+    if call is None or call.is_starred:
         return
     keyword = STEPS[feed.kind][-1][0]
+    is_specification = call.last == SPECS[feed.kind]
+    places = ((keyword, 1),) if is_specification else STEPS[feed.kind]
+    values = [call.value(*place) for place in places]
+    # EvalSpec has a number of its own by default.
+    has_default = is_specification and feed.kind == "evaluate" and values == [None]
+    if has_default or any(value not in (None, NONE) for value in values):
+        return
     report(
         call.site.span,
         f"no `{keyword}` says when to stop: on a TPU, `{feed.kind}` raises a ValueError; pass it",
@@ -84,16 +91,6 @@ def call_with_steps(program: Program, feed: Feed) -> ApiCall | None:
             makers = (program.by_result.get(id(item.value), ()) for item in call.arguments)
             return next((call for calls in makers for call in calls if call.last == name), None)
     return None
-
-
-def lacks_steps(call: ApiCall, kind: str) -> bool:
-    """Return whether it certainly says None. EvalSpec has a number of its own by default."""
-    is_specification = call.last == SPECS[kind]
-    places = ((STEPS[kind][-1][0], 1),) if is_specification else STEPS[kind]
-    values = [call.value(*place) for place in places]
-    if call.is_starred or (is_specification and kind == "evaluate" and values == [None]):
-        return False
-    return all(value in (None, NONE) for value in values)
 
 
 def steps_of(program: Program, feed: Feed) -> Value | None:

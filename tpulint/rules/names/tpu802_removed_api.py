@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from tpulint.absint.domain.events import ApiCall
 from tpulint.diagnostics.absent_names import absent, advice, first_without, grouped, rename, shown
 from tpulint.finding import Applicability, Certainty, Severity
 from tpulint.frontends.tensorflow.knowledge import names
@@ -34,27 +33,22 @@ class RemovedApi(Rule):
             )
         for broken in groups.broken:
             report(broken.span, broken.message, certainty=Certainty.POSSIBLE, trace=broken.trace)
+        # The methods that the class of their object no longer has.
         for call in program.all_named(names.removed_methods()):
-            _check_method(program, call, report)
-
-
-def _check_method(program: Program, call: ApiCall, report: Report) -> None:
-    """Report a method that the class of its object no longer has."""
-    removed = names.removed_methods()[call.last] if call.path.startswith("?.") else None
-    path = "" if removed is None else path_in_table(call)
-    if removed is None or path.rpartition(".")[0] not in (removed.on, SEQUENTIAL):
-        return
-    target = target_at(program, call.site, path)
-    having = names.having(path)
-    if not target.stated or having & target.installed or having > target.newest:
-        return
-    report(
-        call.site.span,
-        f"`{call.last}` no longer exists in TensorFlow {names.releases()[having.bit_length()]}:"
-        f" use `{removed.new}`",
-        certainty=definite_if(
-            not call.context.is_guess,
-            not having & target.mask,
-            not may_know_the_release(call.context),
-        ),
-    )
+            removed = names.removed_methods()[call.last]
+            path = path_in_table(call) if call.path.startswith("?.") else ""
+            if path.rpartition(".")[0] not in (removed.on, SEQUENTIAL):
+                continue
+            target, having = target_at(program, call.site, path), names.having(path)
+            if not target.stated or having & target.installed or having > target.newest:
+                continue
+            last = names.releases()[having.bit_length()]
+            report(
+                call.site.span,
+                f"`{call.last}` no longer exists in TensorFlow {last}: use `{removed.new}`",
+                certainty=definite_if(
+                    not call.context.is_guess,
+                    not having & target.mask,
+                    not may_know_the_release(call.context),
+                ),
+            )

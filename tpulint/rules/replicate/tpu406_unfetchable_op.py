@@ -39,11 +39,17 @@ class UnfetchableOp(Rule):
 
 def _check_fetch(call: ApiCall, taken: Value, argument: Argument | None, report: Report) -> None:
     for tensor, alternative in with_alternatives(taken):
-        computation = None if alternative else _ended_computation(tensor, call)
+        home = tensor.made
+        # Each root that is read has graphs of its own.
+        if alternative or home is None or home.run != call.context.run:
+            continue
+        payloads = (scope.payload for scope in home.scopes)
+        # The computation that made it, which has ended where the call stands.
+        computation = next((it for it in payloads if isinstance(it, Computation)), None)
         if computation is None or computation.mode != "graph":
             continue
         # With one replica, what a host cluster makes can be fetched.
-        if tensor.made is not None and tensor.made.cluster is not None:
+        if home.cluster is not None:
             count = replicas(computation) if computation.kind in SIGNATURES else None
             if count is None or count < 2:
                 continue
@@ -63,15 +69,6 @@ def _trace(computation: Computation, tensor: Tensor) -> tuple[Step, ...]:
     assert tensor.made is not None
     assert tensor.site is not None
     return path_to_site(computation, tensor.made, tensor.site, "is made in the computation")
-
-
-def _ended_computation(tensor: Tensor, call: ApiCall) -> Computation | None:
-    """Return the computation that made `tensor` and has ended where `call` stands."""
-    home = tensor.made
-    # Each root that is read has graphs of its own.
-    scopes = () if home is None or home.run != call.context.run else home.scopes
-    payloads = (scope.payload for scope in scopes)
-    return next((it for it in payloads if isinstance(it, Computation)), None)
 
 
 def _check_hook(
