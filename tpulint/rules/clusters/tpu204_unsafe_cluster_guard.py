@@ -88,23 +88,19 @@ def flags(function: ir.FunctionCode) -> Iterator[tuple[str, int]]:
     }
     for body in blocks(function.body):
         for index, statement in enumerate(body):
-            target, value = assigned(statement)
-            if target is None or value is not True:
-                continue
-            name = nodes.dotted_path(target)
+            name, value, place = assigned(statement)
             # A reset in the body alone is skipped when the host function raises while it is traced.
-            if name in tested and _is_reset_too_late(body[index + 1 :], name):
-                yield name, nodes.first_place(target)
+            if value and name in tested and _is_reset_too_late(body[index + 1 :], name):
+                yield name, place
 
 
 def _is_reset_too_late(rest: nodes.Block, name: str) -> bool:
     opened = False
     for statement in rest:
-        if _resets(statement, name):
+        if assigned(statement)[:2] == (name, False):
             return opened
-        if isinstance(statement, nodes.Try) and any(
-            _resets(cleanup, name) for cleanup in statement.final
-        ):
+        final = statement.final if isinstance(statement, nodes.Try) else []
+        if any(assigned(cleanup)[:2] == (name, False) for cleanup in final):
             return False
         opened = opened or any(
             nodes.dotted_path(node.callee).rpartition(".")[2] in tf_names.OUTSIDE_COMPILATION
@@ -112,11 +108,6 @@ def _is_reset_too_late(rest: nodes.Block, name: str) -> bool:
             if isinstance(node, nodes.CallNode)
         )
     return False
-
-
-def _resets(statement: nodes.Statement, name: str) -> bool:
-    target, value = assigned(statement)
-    return target is not None and value is False and nodes.dotted_path(target) == name
 
 
 def blocks(body: nodes.Block) -> Iterator[nodes.Block]:
@@ -134,9 +125,9 @@ def blocks(body: nodes.Block) -> Iterator[nodes.Block]:
                 stack.append(statement.final)
 
 
-def assigned(statement: nodes.Statement) -> tuple[nodes.Expression | None, bool | None]:
-    """Return the one target that a statement sets, and the truth of the constant it is set to."""
+def assigned(statement: nodes.Statement) -> tuple[str, bool, int]:
+    """Return the one name that a statement sets to a constant, the truth of that, and the place."""
     match statement:
         case nodes.Assign(targets=[target], value=nodes.Constant(value=value)):
-            return target, bool(value)
-    return None, None
+            return nodes.dotted_path(target), bool(value), nodes.first_place(target)
+    return "", False, -1

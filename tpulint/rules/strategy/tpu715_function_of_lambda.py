@@ -64,10 +64,8 @@ def certainty(program: Program, computation: Computation, call: TracedCall) -> C
     """Return the certainty: there may be a graph between the two that the analysis does not see."""
     context = computation.context
     is_uncertain = (
-        any(
-            context.with_blocks(effect, scopes.FUNCTION)
-            for effect in (scopes.DECORATED, scopes.UNSEEN)
-        )
+        context.with_blocks(scopes.DECORATED, scopes.FUNCTION)
+        or context.with_blocks(scopes.UNSEEN, scopes.FUNCTION)
         or context.hides_faults
         or may_be_converted(computation, call)
         or may_be_other_function(computation)
