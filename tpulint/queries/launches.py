@@ -81,9 +81,14 @@ class StepLoop:
     launch: Scope
     rounds: int | None
 
+    @property
+    def is_sure(self) -> bool:
+        """Whether a TPU certainly trains, and the rounds are counted."""
+        return self.computation.certainty is Certainty.DEFINITE and self.rounds is not None
+
 
 def step_loops(program: Program) -> Iterator[StepLoop]:
-    """Yield the loops that launch one step of training for a TPU in each round."""
+    """Yield the loops of many rounds that launch one step of training for a TPU in each."""
     for computation in program.computations:
         if not is_training_on_tpu(computation) or computation.call.last == "fit":
             continue
@@ -102,7 +107,9 @@ def step_loops(program: Program) -> Iterator[StepLoop]:
         ):
             continue
         loop = [scope for scope in scopes[:first] if scope.kind == LOOP][-1]
-        yield StepLoop(computation, loop, scopes[first], rounds_of(program, loop))
+        rounds = rounds_of(program, loop)
+        if not is_few(rounds):
+            yield StepLoop(computation, loop, scopes[first], rounds)
 
 
 def _loops_on_device(computation: Computation) -> bool:

@@ -114,17 +114,11 @@ def steps_of_fit(program: Program, fit: ApiCall) -> int | None:
 
 def check_loops(program: Program, report: Report) -> None:
     for steps in step_loops(program):
-        if is_few(steps.rounds):
-            continue
         report(
             steps.launch.site.span,
             f"this loop of Python trains with {launches(steps.rounds)}, and the TPU waits for it"
             f" between two of them: {IN_A_FUNCTION}",
-            certainty=definite_if(
-                steps.computation.certainty is Certainty.DEFINITE,
-                steps.rounds is not None,
-                not steps.computation.context.is_guess,
-            ),
+            certainty=definite_if(steps.is_sure),
             trace=(
                 traces.host_step(steps.loop.site, "in each round of this loop"),
                 traces.host_step(steps.launch.site, "launches one step"),

@@ -10,11 +10,11 @@ from tpulint.absint.domain.objects import ExternalObject
 from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.values import Value
 from tpulint.diagnostics import traces
-from tpulint.finding import Certainty, Severity
+from tpulint.finding import Severity
 from tpulint.frontends.tensorflow.knowledge.tf_names import is_tensorflow
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.certainty import definite_if
-from tpulint.queries.launches import StepLoop, is_few, step_loops
+from tpulint.queries.launches import StepLoop, step_loops
 from tpulint.rules.base import Report, Rule, register
 
 CONVERSIONS = frozenset(["builtins.float", "builtins.int", "builtins.bool", "builtins.print"])
@@ -38,18 +38,12 @@ class HostReadEveryStep(Rule):
     def check(self, program: Program, report: Report) -> None:
         for steps in step_loops(program):
             rounds = "round" if steps.rounds is None else f"of {steps.rounds:,} rounds"
-            reads = () if is_few(steps.rounds) else reads_in(program, steps)
-            for site, words, is_sure in reads:
+            for site, words, is_sure in reads_in(program, steps):
                 report(
                     site.span,
                     f"{words} waits for the device in each {rounds} of this loop, and the next"
                     " step starts only then: move it under `if step % 100 == 0`, or after the loop",
-                    certainty=definite_if(
-                        is_sure,
-                        steps.rounds is not None,
-                        steps.computation.certainty is Certainty.DEFINITE,
-                        not steps.computation.context.is_guess,
-                    ),
+                    certainty=definite_if(is_sure, steps.is_sure),
                     trace=(
                         traces.host_step(steps.loop.site, "in each round of this loop"),
                         traces.host_step(steps.launch.site, "launches one step"),
