@@ -33,58 +33,48 @@ class CreatedOutsideScope(Rule):
     def check(self, program: Program, report: Report) -> None:
         scopes = Scopes(program)
         for misplaced in scopes.misplaced():
-            verdict = certainty(program, misplaced)
+            verdict = judged(program, misplaced)
             if verdict is None:
                 continue
-            name = (
-                f" `{misplaced.name}`" if misplaced.name else ""
-            )  # not where its creation is not seen
+            certainty, doubt = verdict
+            # It has no name where its creation is not seen.
+            name = f" `{misplaced.name}`" if misplaced.name else ""
             what, verb = f"the {misplaced.kind}{name}", "makes" if name else "compiles"
             harm = "`fit` trains it without the TPU" if misplaced.unused else HARM[misplaced.kind]
             lane = HOST_LANE if misplaced.use.context.computation is None else DEVICE_LANE
             report(
                 scopes.place(misplaced).span,
                 f"{what} is created outside `strategy.scope()`: {harm}; create it under the scope",
-                certainty=verdict,
+                certainty=certainty,
                 trace=(
                     *traces.calls(HOST_LANE, misplaced.use.context, misplaced.created),
                     traces.host_step(misplaced.site, f"{verb} {what} outside the scope"),
                     traces.step(lane, misplaced.use.site, f"uses the {misplaced.kind}"),
                 ),
                 fix=in_scope(scopes.place(misplaced)) if name else None,
-                doubt=doubt(program, misplaced),
+                doubt=doubt,
             )
 
 
-def certainty(program: Program, misplaced: Misplaced) -> Certainty | None:
-    """Return how sure the fault is; None for an optimizer before Keras 3.
+def judged(program: Program, misplaced: Misplaced) -> tuple[Certainty, str] | None:
+    """Return how sure the fault is, and what would make it none; None for one before Keras 3.
 
-    Those take their strategy when they are used first.
+    Its optimizers take their strategy when they are used first.
     """
-    if misplaced.kind != "optimizer":
-        return misplaced.certainty
-    target = target_at(program, misplaced.site, KERAS)
-    if target.needs_keras_2 or not target.newest & allowed([KERAS_3]):
-        return None
-    if not target.stated and is_for_keras_2(program, misplaced.site):
-        return None
-    return Certainty.POSSIBLE if may_be_keras_2(program, misplaced) else misplaced.certainty
-
-
-def may_be_keras_2(program: Program, misplaced: Misplaced) -> bool:
-    """Return whether the requirements allow Keras 2, too; `compile` often runs on it."""
-    target = target_at(program, misplaced.site, KERAS)
-    if target.stated:
-        return bool(target.mask & ~allowed([KERAS_3]))
-    return misplaced.compiled
-
-
-def doubt(program: Program, misplaced: Misplaced) -> str:
-    """Return what would make it no fault."""
-    if misplaced.kind == "optimizer" and may_be_keras_2(program, misplaced):
-        return "unless Keras 2 runs this, whose optimizers take the strategy at the first step"
+    if misplaced.kind == "optimizer":
+        target, keras_3 = target_at(program, misplaced.site, KERAS), allowed([KERAS_3])
+        if target.needs_keras_2 or not target.newest & keras_3:
+            return None
+        if not target.stated and is_for_keras_2(program, misplaced.site):
+            return None
+        # The requirements may allow Keras 2, too; `compile` often runs on it.
+        if target.mask & ~keras_3 if target.stated else misplaced.compiled:
+            takes = "whose optimizers take the strategy at the first step"
+            return Certainty.POSSIBLE, f"unless Keras 2 runs this, {takes}"
     if not misplaced.name:
-        return "unless what makes the model, which is not seen, enters the scope of a TPU"
-    if misplaced.unused:
-        return "unless this one is not for the TPU"
-    return f"unless the {misplaced.kind} is built later, under the scope of a TPU"
+        doubt = "unless what makes the model, which is not seen, enters the scope of a TPU"
+    elif misplaced.unused:
+        doubt = "unless this one is not for the TPU"
+    else:
+        doubt = f"unless the {misplaced.kind} is built later, under the scope of a TPU"
+    return misplaced.certainty, doubt
