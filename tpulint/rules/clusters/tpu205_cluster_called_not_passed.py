@@ -45,8 +45,10 @@ class ClusterCalledNotPassed(Rule):
                     f"{named(call)} is called here before `{entry.kind}`, which gets only its"
                     f" result: pass {named(call)} itself, and its arguments as `{inputs}`",
                     certainty=definite_if(
-                        *(entry.certainty is Certainty.DEFINITE, not context.hides_faults),
-                        *(gives_no_function(call), not context.is_guess),
+                        entry.certainty is Certainty.DEFINITE,
+                        gives_no_function(call),
+                        not context.hides_faults,
+                        not context.is_guess,
                     ),
                 )
 

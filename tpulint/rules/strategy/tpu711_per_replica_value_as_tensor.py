@@ -270,11 +270,9 @@ def taken_by_calls(program: Program) -> Iterator[Taken]:
         for value, site in data_due(call) if is_keras else values_due(call):
             tensor = value_of_all(value)
             if tensor is not None:
-                yield Taken(
-                    *(tensor, site, call.context, f"`{call.last}`"),
-                    takes_apart=call.path == LEN,
-                    instead=TO_KERAS if is_keras else INSTEAD,
-                )
+                instead = TO_KERAS if is_keras else INSTEAD
+                taken = Taken(tensor, site, call.context, f"`{call.last}`", instead=instead)
+                yield taken._replace(takes_apart=call.path == LEN)
 
 
 def is_in_scope(call: ApiCall) -> bool:
