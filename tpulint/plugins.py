@@ -103,11 +103,8 @@ class PluginSet:
                 self.failures.append(PluginFailure(plugin.name, problem))
                 continue
             self.rules[rule.code] = rule
-            self.rows[rule.code] = Code(
-                *(rule.code, rule.name, rule.severity, rule.summary, rule.fixes),
-                plugin=plugin.name,
-                link=rule.url,
-            )
+            row = (rule.code, rule.name, rule.severity, rule.summary, rule.fixes)
+            self.rows[rule.code] = Code(*row, plugin=plugin.name, link=rule.url)
 
     def _objection(self, rule: type[Rule]) -> str | None:
         """Return why the rule cannot be added, None where it can be."""

@@ -138,15 +138,12 @@ def findings(block: Block, folder: Path, wrappers: tuple[str, ...] = ()) -> list
 
 def found_marks(block: Block, folder: Path, wrappers: tuple[str, ...] = ()) -> list[Expected]:
     """Return the findings as the marks of a page say them."""
-    return sorted(
-        Expected(
-            Path(finding.span.filename).relative_to(folder).as_posix(),
-            finding.span.start.row,
-            finding.code,
-            finding.certainty.value,
-        )
-        for finding in findings(block, folder, wrappers)
-    )
+    marks = []
+    for finding in findings(block, folder, wrappers):
+        name = Path(finding.span.filename).relative_to(folder).as_posix()
+        row, certainty = finding.span.start.row, finding.certainty.value
+        marks.append(Expected(name, row, finding.code, certainty))
+    return sorted(marks)
 
 
 def assert_same(reported: Iterable[Expected], expected: Iterable[Expected]) -> None:

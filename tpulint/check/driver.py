@@ -224,13 +224,9 @@ def find_programs(batch: Batch, queries: Queries, workers: Workers) -> FoundProg
             queries.remember_facts(prefiltered.searched)
         jobs = divide(batch, prefiltered, queries, search, names)
         importing = (row for name, row in prefiltered.importing if name not in batch.context)
-        programs = Programs(
-            tuple(jobs),
-            prefiltered.marked,
-            prefiltered.spelled,
-            take_passed_over(),
-            Counter(initial for initials in importing for initial in initials),
-        )
+        using = Counter(initial for initials in importing for initial in initials)
+        marked, spelled = prefiltered.marked, prefiltered.spelled
+        programs = Programs(tuple(jobs), marked, spelled, take_passed_over(), using)
         queries.remember_programs(programs, names.dependencies)
     return FoundPrograms(programs, prefiltered.findings, prefiltered.failures)
 

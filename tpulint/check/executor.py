@@ -211,13 +211,8 @@ class _Searcher:
         prefiltered = step(self.batch, filenames, self._targets, graph=self._graph)
         paths = map(os.path.abspath, filenames)
         imports = {path: self._graph.imported(path) for path in paths}
-        return Search(
-            prefiltered,
-            imports,
-            self._for_imports.take(),
-            self._for_names.take(),
-            take_passed_over(),
-        )
+        asked = (self._for_imports.take(), self._for_names.take())
+        return Search(prefiltered, imports, *asked, take_passed_over())
 
 
 _searcher: _Searcher | None = None

@@ -87,14 +87,9 @@ def checked(root: str, here: str) -> CheckedProject:
 def request_of(closest: Closest, folder: str) -> driver.Request:
     """Ask for one process: the tools that ask file by file have their own."""
     config = closest.of(folder)
-    return driver.Request(
-        config._replace(jobs=1),
-        codes_by(config, RuleSelection()),
-        cache=cache_place(config, folder).directory,
-        fixes=False,
-        noqa=False,
-        closest=closest,
-    )
+    codes, cache = codes_by(config, RuleSelection()), cache_place(config, folder).directory
+    request = driver.Request(config._replace(jobs=1), codes, cache=cache, closest=closest)
+    return request._replace(fixes=False, noqa=False)
 
 
 def is_saved(filename: str, data: bytes) -> bool:

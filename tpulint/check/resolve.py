@@ -98,11 +98,9 @@ def resolved(
         if request.fixes:
             reported = with_fixes(reported, sources, memo, task.progress.step)
         free_trees()
-    hidden = Counter(
-        finding.code
-        for finding in remaining
-        if not is_shown(finding, request) and finding.certainty is not Certainty.UNLIKELY
-    )
+    others = [finding for finding in remaining if not is_shown(finding, request)]
+    likely = (finding for finding in others if finding.certainty is not Certainty.UNLIKELY)
+    hidden = Counter(finding.code for finding in likely)
     result = result_without_findings(analysis, task).with_messages(messages)
     return result._replace(findings=reported, hidden=hidden, sources=sources, unparsed=unparsed)
 

@@ -51,11 +51,9 @@ def flag(group: Group, *names_and_help: str) -> None:
 
 
 def add_certainty(group: Group) -> None:
-    group.add_argument(
-        "--certainty",
-        choices=("definite", "possible", "unlikely"),
-        help="possible: show uncertain findings too; unlikely: even those that seldom matter",
-    )
+    choices = ("definite", "possible", "unlikely")
+    text = "possible: show uncertain findings too; unlikely: even those that seldom matter"
+    group.add_argument("--certainty", choices=choices, help=text)
 
 
 def add_target(group: Group) -> None:
@@ -74,12 +72,8 @@ def add_color(group: Group) -> None:
 
 
 def add_configuration(command: Group) -> None:
-    command.add_argument(
-        "--config",
-        action="append",
-        metavar="FILE|KEY=VALUE",
-        help="use this configuration file, or override this key (TOML)",
-    )
+    text = "use this configuration file, or override this key (TOML)"
+    command.add_argument("--config", action="append", metavar="FILE|KEY=VALUE", help=text)
     flag(command, "--isolated", "use no configuration file and no installed plug-in")
     add_plugins(command)
 
@@ -100,13 +94,10 @@ def add_check(check: Parser) -> None:
     check.add_argument("paths", nargs="*", metavar="PATH", help=text)
     group = check.add_argument_group("output")
     add = group.add_argument
-    add(
-        "--output-format",
-        choices=[*FORMATS, *ALIASES],
-        default=os.environ.get("TPULINT_OUTPUT_FORMAT") or DEFAULT,
-        metavar="FORMAT",
-        help=f"{', '.join(FORMATS)} ({DEFAULT}; TPULINT_OUTPUT_FORMAT)",
-    )
+    text = f"{', '.join(FORMATS)} ({DEFAULT}; TPULINT_OUTPUT_FORMAT)"
+    default = os.environ.get("TPULINT_OUTPUT_FORMAT") or DEFAULT
+    formats = [*FORMATS, *ALIASES]
+    add("--output-format", choices=formats, default=default, metavar="FORMAT", help=text)
     add("-o", "--output-file", metavar="FILE", help="write the findings to FILE")
     flag(group, "--statistics", "show the number of findings and the time per rule")
     flag(group, "--show-files", "list the files that would be checked")
@@ -138,11 +129,8 @@ def add_selection(check: Parser) -> None:
     codes("--ignore", help="do not report these codes")
     codes("--extend-select", help="report these codes as well")
     flag(group, "--performance", "report wasted time and memory of the TPU, too")
-    codes(
-        "--per-file-ignores",
-        metavar="PATTERN:CODE",
-        help="do not report CODE in files that match PATTERN (comma-separated list)",
-    )
+    text = "do not report CODE in files that match PATTERN (comma-separated list)"
+    codes("--per-file-ignores", metavar="PATTERN:CODE", help=text)
     add_certainty(group)
     flag(group, "--ignore-noqa", "ignore suppression comments")
     group = check.add_argument_group("file selection")

@@ -38,17 +38,13 @@ def missing_tensorflow() -> str:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("tpulint")
-    group.addoption(
-        "--tpulint-storage",
-        metavar="DIR",
-        help="the directory of the buckets of tests on an emulated TPU (.tpulint_storage); `cloud` "
-        "leaves gs:// alone",
+    text = (
+        "the directory of the buckets of tests on an emulated TPU (.tpulint_storage); `cloud` "
+        "leaves gs:// alone"
     )
-    group.addoption(
-        "--tpulint-emulate",
-        metavar="N",
-        help="run all tests on an emulated TPU of N cores, or of a topology as 2x2x2",
-    )
+    group.addoption("--tpulint-storage", metavar="DIR", help=text)
+    text = "run all tests on an emulated TPU of N cores, or of a topology as 2x2x2"
+    group.addoption("--tpulint-emulate", metavar="N", help=text)
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -197,15 +197,8 @@ def request_on(options: argparse.Namespace, start: str, paths: tuple[str, ...]) 
         codes_of(options, "ignore") or (),
         performance=vars(options).get("performance", False),
     )
-    return driver.Request(
-        config,
-        codes_by(config, layer),
-        paths,
-        cache=place.directory,
-        closest=way,
-        layer=layer,
-        warnings=(*notes, *place.warnings),
-    )
+    request = driver.Request(config, codes_by(config, layer), paths, cache=place.directory)
+    return request._replace(closest=way, layer=layer, warnings=(*notes, *place.warnings))
 
 
 def stdin() -> bytes:

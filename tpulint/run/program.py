@@ -133,15 +133,9 @@ def _start(program: UserProgram, note: Callable[[str], None]) -> None:
 def _run(code: Any, file: str | None, loader: Any, spec: ModuleSpec | None = None) -> None:
     """Execute `code` as the module `__main__`, which it stays until the process ends."""
     module = ModuleType("__main__")
-    vars(module).update(
-        __builtins__=builtins,
-        __annotations__={},
-        __file__=file,
-        __cached__=None,
-        __loader__=loader,
-        __package__=None if spec is None else "",
-        __spec__=spec,
-    )
+    vars(module).update(__builtins__=builtins, __annotations__={}, __file__=file, __cached__=None)
+    package = None if spec is None else ""
+    vars(module).update(__loader__=loader, __package__=package, __spec__=spec)
     sys.modules["__main__"] = module
     exec(code, vars(module))
 
