@@ -98,10 +98,8 @@ def best_layout(shape: Sequence[int], dtype: str) -> Layout:
     """Return the layout that takes `least_bytes`: only its minor dimension is padded."""
     axes = range(len(shape) - 1, -1, -1)
     orders = [(minor, *(axis for axis in axes if axis != minor)) for minor in reversed(axes)]
-    return min(
-        (Layout(order, ((LANES,),)) for order in orders or [()]),
-        key=lambda layout: padded_bytes(shape, dtype, layout),
-    )
+    layouts = [Layout(order, ((LANES,),)) for order in orders or [()]]
+    return min(layouts, key=lambda layout: padded_bytes(shape, dtype, layout))
 
 
 def least_bytes(shape: Sequence[int], dtype: str) -> int:

@@ -147,10 +147,8 @@ def batches(task: Task, disk: Disk) -> list[Batch]:
     files = sorted_files(task.filenames, task.context)
     codes = request.every_code(files)
     context = frozenset(task.context)
-    return [
-        Batch(files, context, disk, codes, settings)
-        for settings in request.every_setting(task.filenames)
-    ]
+    every_setting = request.every_setting(task.filenames)
+    return [Batch(files, context, disk, codes, settings) for settings in every_setting]
 
 
 def analyze_batch(

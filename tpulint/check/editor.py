@@ -246,9 +246,8 @@ class ProjectPrograms:
             self._is_trusted[job, first] = set(findings_in(findings, first)) == set(expected)
 
     def _graph(self) -> ImportGraph:
-        return ImportGraph(
-            Files(self.batch.disk, installed=installed()), self.queries.imports(DiskDependencies())
-        )
+        imports = self.queries.imports(DiskDependencies())
+        return ImportGraph(Files(self.batch.disk, installed=installed()), imports)
 
     def _read(self, batch: Batch, job: Job) -> ReadProgram:
         self._store.begin()

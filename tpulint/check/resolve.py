@@ -108,10 +108,9 @@ def resolved(
 def result_without_findings(analysis: Analysis, task: Task) -> CheckResult:
     """Return what the analysis tells of itself: what failed, what it left out, what it took."""
     result = initial_result(task).with_failures(analysis.failures).with_messages(analysis.messages)
-    reported_files = {os.path.abspath(name) for name in broken(analysis.findings)}
-    large, special = lines_about(
-        file for file in analysis.passed_over if os.path.abspath(file.path) not in reported_files
-    )
+    reported = {os.path.abspath(name) for name in broken(analysis.findings)}
+    others = (file for file in analysis.passed_over if os.path.abspath(file.path) not in reported)
+    large, special = lines_about(others)
     notes = (*result.notes, *analysis.notes)
     wanted = frozenset(task.filenames)
     unfollowed = sorted(call for call in analysis.unfollowed if call.filename in wanted)

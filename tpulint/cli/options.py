@@ -343,9 +343,8 @@ def parse_options(words: Sequence[str]) -> argparse.Namespace:
 def parser() -> Parser:
     top = Parser(prog="tpulint", description="Find the faults between TPU device and host code.")
     top.add_argument("-V", "--version", action="version", version=f"tpulint {__version__}")
-    commands = top.add_subparsers(
-        prog="tpulint", title="commands", required=True, metavar="COMMAND"
-    )
+    add = top.add_subparsers
+    commands = add(prog="tpulint", title="commands", required=True, metavar="COMMAND")
     for name, row in COMMANDS.items():
         fill(commands.add_parser(name, help=row[0]), *row)
     return top

@@ -181,10 +181,8 @@ def powershell(top: Parser) -> str:
     # Keys of a hashtable literal that differ in case alone are an error: hence this kind of one.
     table = "  $values = [System.Collections.Generic.Dictionary[string,string[]]]::new()"
     commands = array([*top.commands(), "--help", "--version"])
-    options = [
-        f"    {quoted(name)} {{ {array(command.options())} }}"
-        for name, command in top.commands().items()
-    ]
+    rows = top.commands().items()
+    options = [f"    {quoted(name)} {{ {array(row.options())} }}" for name, row in rows]
     return "\n".join(
         [
             "Register-ArgumentCompleter -Native -CommandName tpulint -ScriptBlock {",

@@ -144,16 +144,13 @@ class Database(Memo):
         if connection is None:  # there is none, or another file of this name
             remove(self._path)
             connection = self._connection = connect(self._path)
-            connection.executescript(
-                f"begin immediate; {SCHEMA} pragma user_version = {LAYOUT}; commit;"
-            )
+            creation = f"begin immediate; {SCHEMA} pragma user_version = {LAYOUT}; commit;"
+            connection.executescript(creation)
         with connection:  # one transaction
             connection.execute("begin immediate")
             connection.executemany("replace into results values(?, ?, ?, ?, ?, ?, ?)", rows)
-            connection.executemany(
-                "replace into files values(?, ?, ?)",
-                [(path, state.stamp, state.digest) for path, state in states.items()],
-            )
+            files = [(path, *state) for path, state in states.items()]
+            connection.executemany("replace into files values(?, ?, ?)", files)
             prune(connection)
 
     def _select(self, statement: str, arguments: tuple[str, ...]) -> list[tuple[Any, ...]]:

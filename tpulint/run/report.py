@@ -234,10 +234,8 @@ def json_text(ran: FinishedRun, context: RenderContext) -> str:
         present = [finding for finding in findings if finding is not None]
         return list(json.loads(load("json")(present, context)))
 
-    faults = [
-        fault._asdict() | {"finding": next(iter(items([fault.finding])), None)}
-        for fault in ran.faults
-    ]
+    found = ((fault, items([fault.finding])) for fault in ran.faults)
+    faults = [fault._asdict() | {"finding": next(iter(rows), None)} for fault, rows in found]
     checked = ran.checked and ran.checked._asdict() | {"findings": items(ran.checked.findings)}
     written = plain(ran._replace(faults=(), checked=None))
     assert isinstance(written, dict)

@@ -125,9 +125,8 @@ class RunSession:
         named = self.request.storage
         folder = DEFAULT_FOLDER if named is None or named == CLOUD else named
         self.stand_ins = prepare(os.path.abspath(folder))
-        self.storage = self.open.enter_context(
-            serving(self.request.storage, reads_cloud=self.request.reads_cloud)
-        )
+        served = serving(self.request.storage, reads_cloud=self.request.reads_cloud)
+        self.storage = self.open.enter_context(served)
 
     def note_threads(self) -> None:
         """Note also, from now on, what ends a thread of the program."""
@@ -294,10 +293,8 @@ def uncompiled_note(segments: Mapping[tuple[str | None, bool], int]) -> str:
     """Return what `--compile never` did; `segments` counts those compiled (true) and the others."""
     number = sum(segments.values())
     checked = sum(number for (_, is_compiled), number in segments.items() if not is_compiled)
-    note = (
-        f"--compile never: of the device programs, XLA only checked {checked} of {number} parts, "
-        "which TensorFlow's kernels ran."
-    )
+    parts = f"{checked} of {number} parts, which TensorFlow's kernels ran."
+    note = f"--compile never: of the device programs, XLA only checked {parts}"
     others = (
         " It compiled the rest: shapes are not known before the step, TensorFlow has no kernel for "
         "an operation, or XLA refuses it."
@@ -320,10 +317,8 @@ def missing_objects(
         elif storage and (place := storage.place_of_missing(path)):
             is_bucket = "/" not in path.removeprefix("gs://").rstrip("/")
             remedy = "make the folder" if is_bucket else "copy a sample to"
-            yield (
-                f"{path} is not in {shown(storage.folder)}: {remedy} {shown(place)}, or use "
-                "--cloud-reads"
-            )
+            folder = shown(storage.folder)
+            yield f"{path} is not in {folder}: {remedy} {shown(place)}, or use --cloud-reads"
 
 
 def storage_uses(storage: ServedStorage, watch: Watch | None) -> tuple[StorageUse, ...]:
@@ -373,9 +368,8 @@ def computation(place: str | None, totals: Totals, watch: Watch) -> report.Compu
     for name, total in sorted(totals.lanes.items()):
         made_at = report.shown_place(total.place or "") if name != "device" else ""
         crossed = (total.round_trips, total.bytes_to_host, total.bytes_to_device)
-        lanes.append(
-            report.Lane(name, made_at, total.runs, *crossed, total.seconds, total.function)
-        )
+        numbers = (total.runs, *crossed, total.seconds)
+        lanes.append(report.Lane(name, made_at, *numbers, total.function))
     return report.ComputationRun(
         report.shown_place(place or "") or "built by a library",
         len(totals.steps),
