@@ -22,17 +22,14 @@ class Patterns:
     """A matcher of paths against `patterns`; plain names cost one set look-up."""
 
     def __init__(self, patterns: Iterable[str], root: str) -> None:
-        plain_patterns = [pattern.removeprefix("./").rstrip("/") for pattern in patterns]
+        texts = [pattern.removeprefix("./").rstrip("/") for pattern in patterns]
         self.root = os.path.abspath(root)
-        self.names = {text for text in plain_patterns if "/" not in text and not MAGIC.search(text)}
-        self.globs = compiled(
-            text for text in plain_patterns if "/" not in text and MAGIC.search(text)
-        )
-        self.paths = compiled(
-            os.path.normpath(os.path.join(self.root, text))
-            for text in plain_patterns
-            if "/" in text
-        )
+        names = {text for text in texts if "/" not in text}
+        globs = [text for text in texts if text in names and MAGIC.search(text)]
+        self.names = names.difference(globs)
+        self.globs = compiled(globs)
+        paths = (os.path.join(self.root, text) for text in texts if "/" in text)
+        self.paths = compiled(map(os.path.normpath, paths))
 
     def fit(self, path: str, name: str) -> bool:
         """Return whether the absolute `path`, whose last part is `name`, fits."""

@@ -209,10 +209,8 @@ programs_of = record(Programs)
 
 
 def analysis_row(analysis: Analysis, paths: Paths) -> dict[str, object]:
-    passed_over = [
-        file._replace(path=paths.relative(os.path.abspath(file.path)))
-        for file in analysis.passed_over
-    ]
+    files = ((file, paths.relative(os.path.abspath(file.path))) for file in analysis.passed_over)
+    passed_over = [file._replace(path=path) for file, path in files]
     return {name: getattr(analysis, name) for name in KEPT} | {"passed_over": passed_over}
 
 

@@ -111,9 +111,8 @@ class Database(Memo):
         return {path: FileState(seen, digest) for path, seen, digest in rows}
 
     def all(self, query: str, head: str) -> dict[str, str]:
-        rows = self._select(
-            "select key, value, seal from results where query = ? and head = ?", (query, head)
-        )
+        statement = "select key, value, seal from results where query = ? and head = ?"
+        rows = self._select(statement, (query, head))
         return {key: value for key, value, seal in rows if seal == seal_of(key, value)}
 
     def some(self, query: str, head: str, keys: Iterable[str]) -> dict[str, str]:

@@ -106,14 +106,11 @@ def best_of(failure: RunFailure, findings: list[Finding]) -> Finding | None:
     places += [frame for frame in reversed(failure.frames) if frame not in places]
     same = [finding for rule in failure.rules for finding in findings if finding.code == rule]
     spans = (finding for place in places for finding in same if holds(finding.span, place))
-    traces = (
-        finding
-        for place in places
-        for finding in same
-        if any(holds(step.span, place) for step in finding.trace)
+    ways = (
+        (finding, step, place) for place in places for finding in same for step in finding.trace
     )
-    unique = alone(same) if failure.anywhere else ()
-    return next(chain(spans, traces, unique), None)
+    traces = (finding for finding, step, place in ways if holds(step.span, place))
+    return next(chain(spans, traces, alone(same) if failure.anywhere else ()), None)
 
 
 def alone(findings: Sequence[Finding]) -> Sequence[Finding]:
@@ -149,11 +146,8 @@ def check_files(
     request = task.request._replace(config=config, closest=Closest(config.root))
     part = task._replace(request=request, filenames=filenames, context=())
     result = driver.resolve(analysis, part, {}, Memo())
-    hints = [
-        finding
-        for finding in analysis.findings
-        if finding.code in UNSEEN_AT_RUN_TIME and finding.span.filename in filenames
-    ]
+    unseen = (finding for finding in analysis.findings if finding.code in UNSEEN_AT_RUN_TIME)
+    hints = [finding for finding in unseen if finding.span.filename in filenames]
     number = sum(result.hidden[code] for code in UNSEEN_AT_RUN_TIME)
     shown = tuple(hints) if len(hints) == number else ()  # all of them, none of which is suppressed
     checked_files = Checked(tuple(result.findings), len(filenames), result.hidden, shown)

@@ -35,13 +35,10 @@ def stack_of(frame: FrameType) -> str:
     """Return the lines of the program that `frame` is in, as a traceback shows them."""
     stack = tracebacks.extract_stack(frame)
     starts = [row for row, summary in enumerate(stack) if summary.filename == _STARTER]
-    shown = [
-        summary
-        for summary in stack[max(starts, default=-1) + 1 :]
-        if not is_tpulint_file(summary.filename) and summary.filename not in _STARTS
-    ]
-    lines = "".join(tracebacks.format_list(shown))
-    return f"Traceback (most recent call last):\n{lines}"
+    below = stack[max(starts, default=-1) + 1 :]
+    users = [summary for summary in below if not is_tpulint_file(summary.filename)]
+    shown = [summary for summary in users if summary.filename not in _STARTS]
+    return f"Traceback (most recent call last):\n{''.join(tracebacks.format_list(shown))}"
 
 
 def strip_tpulint_frames(error: BaseException) -> None:
