@@ -188,7 +188,17 @@ def without_callbacks() -> AbstractContextManager[None]:
 def function_graph(graph: Graph, name: str) -> Graph:
     """Return the FuncGraph of the function `name` that `graph`, or one around it, calls."""
     function, holder = _function(graph, name)
-    return function.graph if hasattr(function, "graph") else _graph_of(function, holder)
+    if hasattr(function, "graph"):
+        return function.graph
+    # `Defun` keeps a definition only. Its graph is kept with the function, as what is derived of a
+    # graph is kept with the graph.
+    if not hasattr(function, "_tpulint_graph"):
+        # The function may call others, which only the graph around it has.
+        with holder.as_default():
+            function._tpulint_graph = modules.function_def_to_graph.function_def_to_graph(
+                function.definition
+            )
+    return function._tpulint_graph
 
 
 def _function(graph: Graph, name: str) -> tuple[Any, Graph]:
@@ -214,20 +224,6 @@ def is_function(graph: Graph, name: str) -> bool:
 def _is_operation(name: str) -> bool:
     """Return whether TensorFlow has an operation `name`: then no function has that name."""
     return modules.op_def_registry.get(name) is not None
-
-
-def _graph_of(function: Any, holder: Graph) -> Graph:
-    """Return a FuncGraph of `function`, which `Defun` made: it keeps its definition only.
-
-    The graph is kept with the function, as what is derived of a graph is kept with the graph.
-    """
-    if not hasattr(function, "_tpulint_graph"):
-        # The function may call others, which only the graph around it has.
-        with holder.as_default():
-            function._tpulint_graph = modules.function_def_to_graph.function_def_to_graph(
-                function.definition
-            )
-    return function._tpulint_graph
 
 
 def functions_by_name(op: Any) -> dict[str, Graph]:
