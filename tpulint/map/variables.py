@@ -72,9 +72,8 @@ def variables_of(
     if len(own) > OWN:
         names = list(dict.fromkeys(variable.name for variable, _ in own[OWN:]))
         some = ", ".join(names[:OWN]) + (", ..." if len(names) > OWN else "")
-        count = len(own) - OWN
-        variables_left = "variable" if count == 1 else "variables"
-        left_out.append(f"{count} more {variables_left} that only the device touches: {some}")
+        more = f"{len(own) - OWN} more variable{'s' if len(own) - OWN > 1 else ''}"
+        left_out.append(f"{more} that only the device touches: {some}")
     return tuple(variables), keys, left_out
 
 

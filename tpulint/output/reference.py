@@ -53,8 +53,9 @@ def rule_list(style: str) -> str:
                 continue
             kinds = [kind.value for kind in row.fixes]
             mark = "[*]" if "safe" in kinds else "[+]" if kinds else "   "
-            head = f"- `{row.code}` `{row.name}`" if style == "markdown" else None
-            lines.append(f"{head or f'  {row.code} {mark} {row.name}'}: {row.summary}")
+            head = f"  {row.code} {mark} {row.name}"
+            head = f"- `{row.code}` `{row.name}`" if style == "markdown" else head
+            lines.append(f"{head}: {row.summary}")
         lines.append("")
     if style == "text":
         lines.append("[*] `--fix` applies some fixes, [+] only with `--unsafe-fixes`.")

@@ -162,10 +162,7 @@ def line_hash(finding: Finding, seen: Counter[str], context: RenderContext) -> s
 
 def fix_item(finding: Finding, fix: Fix, context: RenderContext) -> dict[str, object]:
     replacements = [
-        {
-            "deletedRegion": region(edit.start, edit.end),
-            "insertedContent": {"text": edit.content},
-        }
+        {"deletedRegion": region(edit.start, edit.end), "insertedContent": {"text": edit.content}}
         for edit in fix.edits
     ]
     unsafe = " (unsafe: may change what the program does)"

@@ -234,6 +234,10 @@ def workspace_edit(
         text_edit = types.TextEdit(where, source.written(content))
         by_uri.setdefault(ls.documents.uri(path, cell), []).append(text_edit)
     if get_capability(ls.client_capabilities, "workspace.workspace_edit.document_changes"):
-        changes = [ls.documents.edits(uri, edits) for uri, edits in by_uri.items()]
+        named = types.OptionalVersionedTextDocumentIdentifier
+        changes = [
+            types.TextDocumentEdit(named(uri, ls.documents.version(uri)), edits)
+            for uri, edits in by_uri.items()
+        ]
         return types.WorkspaceEdit(document_changes=changes)
     return types.WorkspaceEdit(changes=by_uri)

@@ -125,11 +125,6 @@ class Documents:
         document = self._texts().get(uri)
         return document.version if document is not None else None
 
-    def edits(self, uri: str, edits: list[types.TextEdit]) -> types.TextDocumentEdit:
-        """Return the edits of one document, bound to the version that they were made for."""
-        named = types.OptionalVersionedTextDocumentIdentifier(uri=uri, version=self.version(uri))
-        return types.TextDocumentEdit(text_document=named, edits=[*edits])
-
 
 def encoded(text: str) -> bytes:
     """Return the text as the bytes of a file, in the encoding that it claims."""

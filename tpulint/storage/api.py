@@ -61,13 +61,12 @@ class StorageRequest(NamedTuple):
 
 @dataclass
 class Answer:
-    """An answer: its body, or the part of a file that is one, which the sender closes."""
+    """An answer: its body, or `length` bytes of a file from here on, which the sender closes."""
 
     status: int = 200
     headers: dict[str, str] = field(default_factory=dict)
     body: bytes = b""
     file: io.FileIO | None = None
-    start: int = 0
     length: int = 0
 
 
@@ -313,7 +312,8 @@ class StorageApi:
             use = self.uses.setdefault(bucket, BucketUse())
             use.read.add(name)
             use.bytes_read += length
-        return Answer(206 if wanted else 200, headers, b"", file, start, length)
+        file.seek(start)
+        return Answer(206 if wanted else 200, headers, b"", file, length)
 
     def _copy(self, verb: str, source: StoredObject, bucket: str, name: str) -> Answer:
         copied = self.store.join([source], bucket, name)

@@ -124,7 +124,6 @@ class StorageConnection(BaseHTTPRequestHandler):
         if file is None or self.command == "HEAD":
             self.wfile.write(head if self.command == "HEAD" else head + answer.body)
             return
-        file.seek(answer.start)
         self.wfile.write(head)
         block, left = memoryview(bytearray(min(_BLOCK_BYTES, length))), length
         while left:

@@ -7,15 +7,18 @@ import io
 import json
 import resource
 from collections.abc import Iterator
+from email.message import Message
 from pathlib import Path
 from typing import Any
+from urllib.error import HTTPError
 from urllib.parse import quote
+from urllib.request import Request
 
 import pytest
 
 from tpulint.storage.api import Answer, BrokenBodyError, StorageApi, StorageRequest
 from tpulint.storage.cloud import CloudStorage
-from tpulint.storage.objects import NoSuchObjectError, ObjectStore
+from tpulint.storage.objects import NoSuchObjectError, ObjectStore, StorageProblem
 
 BASE = "https://www.googleapis.com"
 
@@ -51,7 +54,6 @@ def read(api: StorageApi, name: str, **headers: str) -> tuple[int, bytes]:
     if answer.file is None:
         return answer.status, answer.body
     with answer.file as file:
-        file.seek(answer.start)
         return answer.status, file.read(answer.length)
 
 
@@ -374,3 +376,26 @@ def test_what_neither_has_is_missing(clouded: StorageApi) -> None:
     assert ask(clouded, "GET", "/storage/v1/b/bucket/o/none").status == 404
     assert read(clouded, "none")[0] == 404
     assert ask(clouded, "GET", "/storage/v1/b/missing").status == 404
+
+
+@pytest.mark.parametrize(("statuses", "is_read"), [([503, 429, 200], True), ([500] * 3, False)])
+def test_a_busy_cloud_is_asked_three_times(
+    statuses: list[int], is_read: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = iter(statuses)
+
+    def answer(request: Request, timeout: float) -> io.BytesIO:
+        status = next(asked)
+        if status != 200:
+            raise HTTPError(request.full_url, status, "busy", Message(), None)
+        return io.BytesIO(b'{"name": "a", "size": "7", "updated": "1970-01-01T00:00:01Z"}')
+
+    monkeypatch.setattr("urllib.request.urlopen", answer)
+    cloud = CloudStorage({"STORAGE_EMULATOR_HOST": "http://cloud"})
+    if is_read:
+        stored = cloud.find("bucket", "a")
+        assert (stored.size, stored.modified_ns) == (7, 1_000_000_000)
+    else:
+        with pytest.raises(StorageProblem, match="http://cloud answers 500 busy"):
+            cloud.find("bucket", "a")
+    assert not list(asked)
