@@ -152,9 +152,7 @@ def read_all(
     """
     names = interpreter.library.entry_names | {wrapper.rpartition(".")[2] for wrapper in wrappers}
     sources = [module.text.encode() for module in modules]
-    interpreter.opens_clusters = any(
-        prefilter.opens_clusters(source, wrappers) for source in sources
-    )
+    interpreter.opens_clusters = any(prefilter.opens_clusters(it, wrappers) for it in sources)
     left: list[UncalledMethod] = []
     for module in modules:
         read(interpreter, module, names, wrappers, left)
@@ -210,9 +208,7 @@ def _read_methods(interpreter: Interpreter, left: list[UncalledMethod]) -> None:
     while left:
         owner, function, names, interpreter.follow_all = left.pop(0)
         real = (
-            candidate
-            for candidate in interpreter.made(owner)
-            if candidate.site and not is_test(candidate.site.module.path)
+            it for it in interpreter.made(owner) if it.site and not is_test(it.site.module.path)
         )
         instance = next(real, None) or interpreter.generic_instance(owner)
         _read_function(interpreter, function, instance, names)

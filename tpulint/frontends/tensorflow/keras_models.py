@@ -248,9 +248,7 @@ CAST = frozenset([None, "bfloat16", "float16", "float32", "float64"])  # what is
 
 def note_dtype(layer: Instance, args: Arguments) -> None:
     """Remember that a layer is, or may be, made with a dtype of its own."""
-    if any(
-        _may_be_dtype(argument.keyword, argument.value) or argument.star == "*" for argument in args
-    ):
+    if any(_may_be_dtype(it.keyword, it.value) or it.star == "*" for it in args):
         layer.attributes[OWN_DTYPE] = NONE
 
 
@@ -336,9 +334,7 @@ def layer_of(frame: Frame, step: LayerCall) -> Value | None:
     if not (isinstance(layer, ExternalObject) and layer.callee is not None):
         return layer
     layer = deferred.force(frame, layer, layer.site)
-    are_layers = all(
-        isinstance(option, Instance) and keras_base(option) for option in options(layer)
-    )
+    are_layers = all(isinstance(it, Instance) and keras_base(it) for it in options(layer))
     return layer if are_layers else None
 
 

@@ -97,9 +97,7 @@ def _unseen_result(frame: Frame, cluster: Cluster) -> Tensor:
         operations = cluster.computation.operations
         inside = [operation for operation in operations if cluster.is_around(operation.context)]
         result.operation.unseen = True
-        result.operation.sources = tuple(
-            operation for operation in inside if operation is not result.operation
-        )
+        result.operation.sources = tuple(it for it in inside if it is not result.operation)
     return result
 
 

@@ -129,9 +129,7 @@ def _gan_estimator(call: Call) -> Value:
         for position, keyword in enumerate(NETWORKS)
         if (network := call.get(keyword, position)) is not None
     ]
-    options_of_base = tuple(
-        argument for argument in call.arguments if argument.keyword in OF_ESTIMATORS
-    )
+    options_of_base = tuple(it for it in call.arguments if it.keyword in OF_ESTIMATORS)
     path = f"tensorflow.estimator.tpu.{ESTIMATOR}"
     record = ApiCall(path, call.site, call.frame.context, options_of_base, None, UNKNOWN)
     base = Call(call.frame, record)

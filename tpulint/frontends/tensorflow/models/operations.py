@@ -353,9 +353,7 @@ def _like(call: Call) -> Value:
 
 @model("tf.range")
 def _range(call: Call) -> Value:
-    bounds = [
-        argument.value for argument in call.arguments if argument.keyword not in ("dtype", "name")
-    ]
+    bounds = [it.value for it in call.arguments if it.keyword not in ("dtype", "name")]
     numbers = {described(bound)[0] for bound in bounds[:3]}
     # One float makes all of them floats.
     dtype = "float32" if numbers == {"int32", "float32"} else None

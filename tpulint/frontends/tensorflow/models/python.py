@@ -98,9 +98,7 @@ def _partial(call: Call) -> Value:
     plain = [argument for argument in call.arguments if argument.keyword is None]
     if not plain or any(argument.star for argument in call.arguments):
         return UNKNOWN
-    named = tuple(
-        (str(argument.keyword), argument.value) for argument in call.arguments if argument.keyword
-    )
+    named = tuple((str(it.keyword), it.value) for it in call.arguments if it.keyword)
     first = tuple(argument.value for argument in plain[1:])
     partials = [Partial(option, first, named) for option in options(plain[0].value)]
     return plain[0].value.each(partials) if isinstance(plain[0].value, Choice) else partials[0]
@@ -336,9 +334,7 @@ def _isinstance(call: Call) -> Value:
         return answer_of_isinstance(call.frame.context, classes, verdict)
     if isinstance(value, Strategy):
         return UNKNOWN if value.kind == "unknown" else Const(value.kind == "tpu")
-    tpus = [
-        option for option in options(value) if isinstance(option, Strategy) and option.kind == "tpu"
-    ]
+    tpus = [it for it in options(value) if isinstance(it, Strategy) and it.kind == "tpu"]
     return tpus[0].used if len(tpus) == 1 else UNKNOWN
 
 

@@ -140,10 +140,8 @@ Model = Callable[[Call], "Value | None"]
 def snapshot(arguments: Arguments) -> Arguments:
     """Copy the structures in arguments: a program may change its lists and dicts later."""
     return tuple(
-        argument._replace(value=_copy(argument.value))
-        if isinstance(argument.value, STRUCTURES)
-        else argument
-        for argument in arguments
+        it._replace(value=_copy(it.value)) if isinstance(it.value, STRUCTURES) else it
+        for it in arguments
     )
 
 
@@ -364,11 +362,7 @@ class Table(Generic[F]):
     def _candidates(self, call: Call, is_resolved: bool) -> tuple[F, ...]:
         entries = self._entries.get(call.name, [])
         if call.receiver is None:
-            ranked = [
-                (entry.rank(call.path), entry)
-                for entry in entries
-                if is_resolved or entry.is_suffix
-            ]
+            ranked = [(it.rank(call.path), it) for it in entries if is_resolved or it.is_suffix]
         else:
             wild = self._entries.get(ANY_METHOD, []) if is_resolved else []
             ranked = [(entry.method_rank(call), entry) for entry in entries + wild]

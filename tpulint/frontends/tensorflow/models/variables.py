@@ -170,9 +170,7 @@ def _counts_steps(call: Call) -> bool:
     dtype = call.get("dtype", 2 if call.name in NAMED else None)
     if computation is None or computation.mode != "graph" or dtype is None:
         return False
-    return all(
-        isinstance(option, External) and option.last in INTEGERS for option in options(dtype)
-    )
+    return all(isinstance(it, External) and it.last in INTEGERS for it in options(dtype))
 
 
 # tensorflow/python/ops/resource_variable_ops.py. Tables and queues have methods of their own names,
