@@ -106,21 +106,18 @@ def texts_compared(key: ConditionKey) -> Iterator[Word]:
 
 def is_kept_from_tpu(module: Module) -> bool:
     """Return whether each call of TPUEstimator in a module has the literal `use_tpu=False`."""
-    calls = [
-        node
-        for node in module.nodes()
-        if isinstance(node, nodes.CallNode)
-        and nodes.dotted_path(node.callee).endswith("TPUEstimator")
-    ]
-    return bool(calls) and all(
+    calls = [node for node in module.nodes() if isinstance(node, nodes.CallNode)]
+    makers = [call for call in calls if nodes.dotted_path(call.callee).endswith("TPUEstimator")]
+    flags = [
         any(
-            argument.keyword == "use_tpu"
-            and isinstance(argument.value, nodes.Constant)
-            and argument.value.value is False
-            for argument in node.arguments
+            it.keyword == "use_tpu"
+            and isinstance(it.value, nodes.Constant)
+            and it.value.value is False
+            for it in call.arguments
         )
-        for node in calls
-    )
+        for call in makers
+    ]
+    return bool(flags) and all(flags)
 
 
 def asks_about(context: BaseContext, pattern: NamePattern) -> bool:
@@ -130,9 +127,8 @@ def asks_about(context: BaseContext, pattern: NamePattern) -> bool:
 
 def is_for(context: BaseContext, pattern: NamePattern) -> bool:
     """Return whether a test on the way to `context` asks for such a word, and finds it."""
-    return any(
-        pattern.is_in(word.name) and branch is word.is_affirmed for word, branch in asked(context)
-    )
+    words_asked = asked(context)
+    return any(pattern.is_in(it.name) and branch is it.is_affirmed for it, branch in words_asked)
 
 
 def is_for_gpu(context: BaseContext) -> bool:
@@ -198,9 +194,8 @@ def _flag_name(node: nodes.Node) -> str:
             if _flag_name(callee) != "get" or not arguments:
                 return _flag_name(callee)
             key = arguments[0].value
-            return (
-                key.value if isinstance(key, nodes.Constant) and isinstance(key.value, str) else ""
-            )
+            value = key.value if isinstance(key, nodes.Constant) else None
+            return value if isinstance(value, str) else ""
     return nodes.last_name(node) if isinstance(node, nodes.Expression) else ""
 
 

@@ -380,8 +380,8 @@ def _read_model_fn(frame: Frame, function: Function, receiver: Value | None, sit
     record = ApiCall(path, site, frame.context, (), None, UNKNOWN)
     names = {parameter.name for parameter in function.code.parameters.named}
     no_tensors = NOT_TENSORS | (names - OF_MODEL_FNS)  # what no Estimator passes is not known
-    model_fn = (Call(frame, record), "model_fn", callee, None)
-    trace(*model_fn, certainty=Certainty.POSSIBLE, mode="graph", opaque=no_tensors)
+    call, kind = Call(frame, record), tf_names.MODEL_FN
+    trace(call, kind, callee, None, no_tensors, certainty=Certainty.POSSIBLE)
 
 
 # A root may return its step for the caller to run.

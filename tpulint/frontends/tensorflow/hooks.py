@@ -48,14 +48,8 @@ from tpulint.absint.interpreter.frame import BUILTINS, Frame, Library, Options
 from tpulint.absint.interpreter.module_linking import Importer
 from tpulint.absint.resolver.project import Project
 from tpulint.frontends.settings import Settings
-from tpulint.frontends.tensorflow import keras_models, prefilter
+from tpulint.frontends.tensorflow import branch_tests, keras_models, prefilter
 from tpulint.frontends.tensorflow.arity import misfit
-from tpulint.frontends.tensorflow.branch_tests import (
-    answer_on_tpu,
-    are_answered_differently,
-    is_for_another,
-    is_refused_on_tpu,
-)
 from tpulint.frontends.tensorflow.deferred import complete, force, is_in_program
 from tpulint.frontends.tensorflow.keras_models import CLASSES, is_dataset, is_model, keras_base
 from tpulint.frontends.tensorflow.knowledge import names, naming, tf_names
@@ -256,12 +250,11 @@ class Hooks(Library):
     # Branches and modules
 
     def device_answer(self, test: Expression) -> bool | None:
-        return answer_on_tpu(test)
+        return branch_tests.answer_on_tpu(test)
 
     def is_host_only(self, computation: Computation, test: Value) -> bool:
-        return is_host_mode(test, computation.host_modes) or is_refused_on_tpu(
-            computation.context, test
-        )
+        modes, context = computation.host_modes, computation.context
+        return is_host_mode(test, modes) or branch_tests.is_refused_on_tpu(context, test)
 
     def base_of_class(self, base: str) -> str:
         return tf_names.KERAS_MODULES.get(base, base)
@@ -282,7 +275,9 @@ class Hooks(Library):
         Another is for a branch that only PREDICT reaches, if that may only be exported.
         """
         made = _where_strategy_is_made(computation)
-        if made is not None and are_answered_differently(made, Context().when(key, branch)):
+        if made is not None and branch_tests.are_answered_differently(
+            made, Context().when(key, branch)
+        ):
             return ConditionKey(ALTERNATIVE, made)
         modes = computation.host_modes  # evaluations are the host's, where there are any
         if computation.predicts or not modes or not isinstance(test, Opaque):
@@ -392,7 +387,11 @@ def _where_strategy_is_made(computation: Computation) -> BaseContext | None:
 def _is_left_aside(callee: Value, context: Context) -> bool:
     """Return whether this is a method of a TPU's strategy, and the way here leaves that aside."""
     strategy = _strategy_of(callee)
-    return strategy is not None and strategy.kind == "tpu" and is_for_another(context, strategy)
+    return (
+        strategy is not None
+        and strategy.kind == "tpu"
+        and branch_tests.is_for_another(context, strategy)
+    )
 
 
 def _model_of(callee: Value) -> ExternalObject | Instance | None:
@@ -406,7 +405,7 @@ def _model_of(callee: Value) -> ExternalObject | Instance | None:
 def _is_made_elsewhere(callee: Value, context: Context) -> bool:
     """Return whether the tests on the way to `context` are those that leave a model unmade."""
     place = None if (model := _model_of(callee)) is None else model.context
-    return place is not None and are_answered_differently(place, context)
+    return place is not None and branch_tests.are_answered_differently(place, context)
 
 
 def _is_left_for(callee: Value, tpus: list[ExternalObject | Instance]) -> bool:

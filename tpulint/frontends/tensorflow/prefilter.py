@@ -151,7 +151,6 @@ def _obtains_a_strategy(data: bytes) -> bool:
 
 
 def _ends_of(word: bytes, data: bytes) -> Iterator[int]:
-    """Yield where the word ends, wherever it stands."""
     start = data.find(word)
     while start >= 0:
         yield start + len(word)
@@ -159,7 +158,6 @@ def _ends_of(word: bytes, data: bytes) -> Iterator[int]:
 
 
 def _is_called_on_a_strategy(data: bytes, words: Iterable[bytes]) -> bool:
-    """Return whether one of the methods is called on what is named like a strategy."""
     begins = (end - len(word) for word in words for end in _ends_of(word, data))
     return any(re.search(_STRATEGY, data[max(at - _BEFORE, 0) : at]) for at in begins)
 

@@ -135,10 +135,8 @@ def described(value: Value) -> tuple[str | None, Shape | None]:
         if dtypes == {"int32", "float32"}:
             dtypes = {"float32"}
         shape = shapes.pop() if len(shapes) == 1 else None
-        return (
-            dtypes.pop() if len(dtypes) == 1 else None,
-            (len(rows), *shape) if shape is not None else None,
-        )
+        dtype = dtypes.pop() if len(dtypes) == 1 else None
+        return dtype, (len(rows), *shape) if shape is not None else None
     return None, None
 
 
@@ -243,10 +241,8 @@ def _component(value: Value, of_one: Tensor, *, is_sliced: bool = False) -> Valu
         parts = [_component(item, of_one, is_sliced=is_sliced) for item in value.items]
         return Sequence("tuple", [part or of_one for part in parts])
     if isinstance(value, Mapping) and not value.open:
-        items = value.items.items()
-        return Mapping(
-            {key: _component(it, of_one, is_sliced=is_sliced) or of_one for key, it in items}
-        )
+        rows = {key: _component(it, of_one, is_sliced=is_sliced) for key, it in value.items.items()}
+        return Mapping({key: row or of_one for key, row in rows.items()})
     dtype, shape = described(value)
     if dtype is None and shape is None:
         return None

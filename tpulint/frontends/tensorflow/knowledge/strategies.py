@@ -6,7 +6,7 @@ Hand-written, as `tf_names`: each set says where its fact is in TensorFlow.
 from __future__ import annotations
 
 from tpulint.frontends.tensorflow.knowledge.tables import function_preserving
-from tpulint.frontends.tensorflow.knowledge.tf_names import ONE_TENSOR, words
+from tpulint.frontends.tensorflow.knowledge.tf_names import ONE_TENSOR, STEPS, words
 
 # Code that names one of these builds graphs (framework/ops.py, client/session.py).
 GRAPH_MODE = words("""
@@ -63,10 +63,7 @@ EMBEDDINGS_ON_CORES = words("dequeue apply_gradients")
 # tensorflow/python/eager/polymorphic_function/eager_function_run.py: with it no tf.function traces.
 RUNS_EAGERLY = words("run_functions_eagerly experimental_run_functions_eagerly")
 # keras/src/trainers/trainer.py: what runs a compiled model's step by `strategy.run`.
-KERAS_RUNS = words("""
-    fit evaluate predict train_on_batch test_on_batch predict_on_batch fit_generator
-    evaluate_generator predict_generator
-""")
+KERAS_RUNS = frozenset(STEPS)
 
 # tensorflow/python/distribute/values.py: a `PerReplica` is no tensor, and has no operators.
 # These are Python's, which ask for one number.

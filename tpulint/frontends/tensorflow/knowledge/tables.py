@@ -31,8 +31,6 @@ def load_toml(path: str) -> dict[str, Any]:
 HERE = os.path.dirname(__file__)
 FOLDERS = os.path.join(HERE, "folders.toml")
 RAISED_ERRORS = os.path.join(HERE, "raised_errors.toml")
-
-
 # A bare name with an ending is a file; without one it may be anything that a package resolves.
 _NAME = re.compile(r"[\w.*?-]+\.\w+")
 LISTED_HERE = "file://"  # how some path starts that Python lists on this machine
@@ -97,10 +95,9 @@ def raised_errors() -> tuple[RaisedError, ...]:
 @functools.cache
 def runtime_faults() -> dict[str, FaultRow]:
     """Return the errors of the runtime that are more than their rule's, by the rule they name."""
-    rows = load_toml(RAISED_ERRORS)["fault"]
     return {
         row["rule"]: FaultRow(tuple(row.get("rules", ())), row.get("anywhere", False))
-        for row in rows
+        for row in load_toml(RAISED_ERRORS)["fault"]
     }
 
 
@@ -158,9 +155,7 @@ def parse_row(row: dict[str, Any]) -> CallFacts:
     """
     unknown = row.keys() - set(CallFacts._fields)
     if unknown:
-        raise BadRow(
-            f"unknown field {sorted(unknown)[0]!r}; fields: {', '.join(CallFacts._fields)}"
-        )
+        raise BadRow(f"unknown field {min(unknown)!r}; fields: {', '.join(CallFacts._fields)}")
     names = row.get("names")
     if not (names and isinstance(names, list) and all(isinstance(name, str) for name in names)):
         raise BadRow("`names` is a list of one or more dotted names")

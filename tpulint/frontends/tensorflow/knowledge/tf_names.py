@@ -54,9 +54,7 @@ PREDICTION = frozenset(["PREDICT", "'infer'"])
 
 # Attributes of TPUReplicateContext that say what is open; the counter only ever grows.
 COUNTER = "_outside_compilation_counter"
-CONTEXT_STATE = frozenset(
-    [COUNTER, "_outside_compilation_cluster", "_outside_compilation_v2_context"]
-)
+CONTEXT_STATE = words("_outside_compilation_cluster _outside_compilation_v2_context") | {COUNTER}
 
 # tensorflow/python/distribute/distribute_lib.py, and its older names.
 RUN_BEFORE_KERAS_3 = "experimental_run_v2"  # no release with Keras 3 has it
@@ -159,12 +157,8 @@ FUNCTIONS_WITH_WEIGHTS = words("""
 BUILD_METHODS = words("build _build setup add_weight create_variables")
 
 # keras/src/metrics/metric.py: methods that touch the variables that a metric owns.
-METRIC_METHODS = {
-    "update_state": "write",
-    "reset_state": "write",
-    "reset_states": "write",
-    "result": "read",
-}
+METRIC_METHODS = dict.fromkeys(["update_state", "reset_state", "reset_states"], "write")
+METRIC_METHODS |= {"result": "read"}
 
 # Optimizer methods that update variables, and the step that they count.
 OPTIMIZER_UPDATES = words("minimize apply_gradients apply")
@@ -393,15 +387,9 @@ KERAS_2_KEYWORD = "lr"  # of optimizers: those of Keras 3 raise a ValueError for
 
 # keras/src/backend/tensorflow/trainer.py: what runs a compiled model's steps, and which.
 STEPS = {
-    "fit": "train_step",
-    "fit_generator": "train_step",
-    "train_on_batch": "train_step",
-    "evaluate": "test_step",
-    "evaluate_generator": "test_step",
-    "test_on_batch": "test_step",
-    "predict": "predict_step",
-    "predict_generator": "predict_step",
-    "predict_on_batch": "predict_step",
+    **dict.fromkeys(["fit", "fit_generator", "train_on_batch"], "train_step"),
+    **dict.fromkeys(["evaluate", "evaluate_generator", "test_on_batch"], "test_step"),
+    **dict.fromkeys(["predict", "predict_generator", "predict_on_batch"], "predict_step"),
 }
 # The methods of a model that run its compiled losses or metrics, and where these take the
 # labels and the outputs (keras/src/trainers/trainer.py, keras/engine/training.py).
@@ -446,13 +434,8 @@ ACTIVATION = "Activation"
 # Objects that only hold the function that they call.
 FUNCTION_HOLDERS = words("LossFunctionWrapper MeanMetricWrapper")
 # keras/src/losses/loss.py: what the reductions do, by their names in small letters.
-REDUCTIONS = {
-    "none": "none",
-    "sum": "sum",
-    "auto": "mean",
-    "mean": "mean",
-    "sum_over_batch_size": "mean",
-}
+REDUCTIONS = dict.fromkeys(["auto", "mean", "sum_over_batch_size"], "mean")
+REDUCTIONS |= {"none": "none", "sum": "sum"}
 # The parameter of `call` that Keras fills in by itself (keras/src/layers/layer.py).
 TRAINING_ARGUMENT = "training"
 # keras/src/optimizers/base_optimizer.py: the methods that an optimizer may have of its own.

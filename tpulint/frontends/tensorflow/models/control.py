@@ -41,13 +41,7 @@ from tpulint.absint.interpreter.calls import traced
 from tpulint.absint.interpreter.frame import Frame
 from tpulint.frontends.tensorflow.knowledge.strategies import LOSSES_OF_MODEL
 from tpulint.frontends.tensorflow.knowledge.tf_names import ONE_TENSOR, TRACED_METHOD, is_tensorflow
-from tpulint.frontends.tensorflow.models.table import (
-    CALLABLE,
-    Call,
-    model,
-    observe,
-    parameter_count,
-)
+from tpulint.frontends.tensorflow.models.table import CALLABLE, Call, arity, model, observe
 from tpulint.syntax import nodes
 
 # What clears the control flow around it, as Mesh TensorFlow, Lingvo and their kin call it.
@@ -67,7 +61,6 @@ def _control_dependencies(call: Call) -> Value:
 
 @model("contextlib.AbstractContextManager.*")
 def _use_manager(call: Call) -> Value:
-    """Enter or leave a context manager by hand."""
     assert isinstance(call.receiver, ContextManagerValue)
     return context_managers.by_hand(call.frame, call.receiver, call.name, call.values, call.site)
 
@@ -198,7 +191,7 @@ def loop(call: Call) -> Value | None:
         data = [value for value in call.values if not _is_callable(value)]
         element = transfer.flow(call.frame, all_tensors(data), call.site)
         for callee in _callables(call.values):
-            result = call.run_inside(scope, callee, [element] * parameter_count(call, callee))
+            result = call.run_inside(scope, callee, [element] * arity(callee))
         return transfer.leave_control(call.frame, result, data, call.site)
     loop_vars = call.get("loop_vars", 2) or UNKNOWN
     transfer.touch(call.frame, [loop_vars], call.site, "while_loop")

@@ -25,7 +25,7 @@ from tpulint.absint.interpreter.frame import Frame
 from tpulint.finding import Certainty
 from tpulint.frontends.tensorflow.deferred import force_data
 from tpulint.frontends.tensorflow.knowledge import tf_names
-from tpulint.frontends.tensorflow.models.table import Call, force_deferred, model, snapshot
+from tpulint.frontends.tensorflow.models.table import Call, model, snapshot
 
 
 # tensorflow/python/tpu/tpu.py: a function is traced once, for all replicas.
@@ -34,10 +34,10 @@ def trace(
     kind: str,
     callee: Value,
     arguments: list[Argument] | None,
+    opaque: frozenset[str] = frozenset(),
     *,
     certainty: Certainty = Certainty.DEFINITE,
-    mode: str,
-    opaque: frozenset[str] = frozenset(),
+    mode: str = "graph",
     host_modes: frozenset[str] = frozenset(),
     predicts: bool = True,
     inside: tuple[Scope, ...] = (),
@@ -47,7 +47,7 @@ def trace(
     inside: what is around the callee's code in the computation.
     """
     frame = call.frame
-    callee = force_deferred(call, callee)
+    callee = call.force(callee)
     computation = Computation(kind, call.site, frame.context, callee, call.record, certainty, mode)
     computation.host_modes, computation.predicts = host_modes, predicts
     program = frame.session.program

@@ -28,18 +28,10 @@ from tpulint.absint.domain.values import (
 )
 from tpulint.absint.interpreter import transfer
 from tpulint.frontends.tensorflow.branch_tests import NO_TPU, are_answered_differently
-from tpulint.frontends.tensorflow.knowledge.tf_names import (
-    EVALUATION,
-    HOST_FUNCTIONS,
-    MODEL_FN,
-    PREDICTION,
-    RESERVED,
-    TRAINING,
-    words,
-)
+from tpulint.frontends.tensorflow.knowledge import tf_names
 from tpulint.frontends.tensorflow.models.clusters import open_cluster
 from tpulint.frontends.tensorflow.models.entry_points import trace
-from tpulint.frontends.tensorflow.models.table import Call, force_deferred, model
+from tpulint.frontends.tensorflow.models.table import Call, model
 from tpulint.frontends.tensorflow.program import Program
 
 NOT_TENSORS = frozenset(["mode", "params", "config", "hparams", "self"])
@@ -56,7 +48,7 @@ ESTIMATOR = "TPUEstimator"
 def _estimator(call: Call) -> Value:
     """Read the model_fn as a computation, unless it has the literal `use_tpu=False`."""
     estimator = call.new_object()
-    params = options(force_deferred(call, call.get("params", 3) or NONE))
+    params = options(call.force(call.get("params", 3) or NONE))
     estimator.attributes["params"] = join(_copy_params(call, option) for option in params)
     use_tpu = call.get("use_tpu", 4)
     model_fn = call.get("model_fn", 0)
@@ -66,22 +58,22 @@ def _estimator(call: Call) -> Value:
         call.frame.session.known(model_fn)
         estimator.attributes["use_tpu"] = Const(False)
         return estimator
-    on_host = call.get("eval_on_tpu", 9) == Const(False)
+    host_modes = tf_names.EVALUATION if call.get("eval_on_tpu", 9) == Const(False) else frozenset()
+    predicts = call.get("predict_batch_size", 7) not in (None, NONE)
     trace(
         call,
-        MODEL_FN,
+        tf_names.MODEL_FN,
         model_fn,
         None,
-        mode="graph",
-        opaque=NOT_TENSORS,
-        host_modes=EVALUATION if on_host else frozenset(),
-        predicts=call.get("predict_batch_size", 7) not in (None, NONE),
+        NOT_TENSORS,
+        host_modes=host_modes,
+        predicts=predicts,
     )
     return estimator
 
 
 # `use_tpu` is not among them: many say that it is False.
-FOR_TPUS = words("""
+FOR_TPUS = tf_names.words("""
     TPUEstimatorSpec TPUEstimator CrossShardOptimizer outside_compilation tpu contrib_tpu
     tpu_estimator
 """)
@@ -100,9 +92,9 @@ def _is_made_for_either(call: Call, model_fn: Value) -> bool:
     word in the model_fn's own module tells that it was written for a TPU, or a call in those with
     which it works.
     """
-    model_fn = force_deferred(call, model_fn)
+    model_fn = call.force(model_fn)
     while isinstance(model_fn, Partial):
-        model_fn = force_deferred(call, model_fn.function)
+        model_fn = call.force(model_fn.function)
     function, helper = function_of(model_fn), call.frame.function
     return (
         function is not None
@@ -136,12 +128,12 @@ def _gan_estimator(call: Call) -> Value:
     estimator = _estimator(base)
     if base.get("use_tpu") not in NO_TPU:
         for network in networks:
-            trace(base, MODEL_FN, network, None, mode="graph", opaque=NOT_TENSORS)
+            trace(base, tf_names.MODEL_FN, network, None, NOT_TENSORS)
     return estimator
 
 
 NETWORKS = ("generator_fn", "discriminator_fn")
-OF_ESTIMATORS = words("""
+OF_ESTIMATORS = tf_names.words("""
     model_dir config params use_tpu train_batch_size eval_batch_size predict_batch_size batch_axis
     eval_on_tpu export_to_tpu warm_start_from
 """)
@@ -155,9 +147,8 @@ def _initialize(call: Call) -> Value | None:
         return None
     for base in mro(instance.cls):
         if isinstance(base, External) and base.last == ESTIMATOR:
-            record = ApiCall(
-                base.path, call.site, call.frame.context, call.arguments, None, UNKNOWN
-            )
+            context, arguments = call.frame.context, call.arguments
+            record = ApiCall(base.path, call.site, context, arguments, None, UNKNOWN)
             _estimator(Call(call.frame, record))
             return NONE
     return None
@@ -167,7 +158,7 @@ def _copy_params(call: Call, params: Value) -> Value:
     """TPUEstimator keeps a copy: what is put into `params` later it does not see."""
     held = params.held if isinstance(params, Opaque) else None
     # Of others that are not seen, the input function gets what it gets of parameters.
-    if isinstance(held, Mapping) and not held.items.keys().isdisjoint(RESERVED):
+    if isinstance(held, Mapping) and not held.items.keys().isdisjoint(tf_names.RESERVED):
         params = held
     return copied(params, call.frame.context) if isinstance(params, Mapping) else params
 
@@ -181,15 +172,15 @@ def _estimator_spec(call: Call) -> Value:
     A TPUEstimator sees to that; a computation of one's own just holds the specification.
     """
     computation = call.frame.context.computation
-    if computation is not None and computation.kind == MODEL_FN:
-        for kind, position in HOST_FUNCTIONS.items():
-            pairs = force_deferred(call, call.get(kind, position) or NONE)
+    if computation is not None and computation.kind == tf_names.MODEL_FN:
+        for kind, position in tf_names.HOST_FUNCTIONS.items():
+            pairs = call.force(call.get(kind, position) or NONE)
             for pair in options(pairs):
                 if isinstance(pair, Sequence) and len(pair.items) == 2 and not pair.open:
-                    callee, sent = (_if_any(force_deferred(call, item)) for item in pair.items)
+                    callee, sent = (_if_any(call.force(item)) for item in pair.items)
                     args = _host_arguments(call, sent)
                     open_cluster(call, kind, callee, args, waits=False, named=pair.site)
-        scaffold_fn = force_deferred(call, call.get("scaffold_fn", 6) or NONE)
+        scaffold_fn = call.force(call.get("scaffold_fn", 6) or NONE)
         if scaffold_fn != NONE:
             # tpu_estimator.py, `_get_scaffold`: it is called when the computation has been built.
             call.run_inside(Scope(WITH, call.site, effect=INIT_SCOPE), scaffold_fn, [])
@@ -275,7 +266,7 @@ def drop_refused_branches(program: Program) -> None:
     branches that predict, where only another estimator does.
     """
     for computation in program.computations:
-        if computation.kind == MODEL_FN:
+        if computation.kind == tf_names.MODEL_FN:
             branches = _Branches(computation, _predicts_elsewhere(program, computation))
             if branches.plain or branches.predicts_elsewhere:
                 computation.calls = [
@@ -327,7 +318,7 @@ class _Branches:
             predicts = any(
                 branch is True
                 and isinstance(key.answer, Opaque)
-                and key.answer.compared in PREDICTION
+                and key.answer.compared in tf_names.PREDICTION
                 for key, branch in context.conditions
             )
             answer = self._answers[context.conditions] = (self.predicts_elsewhere and predicts) or (
@@ -341,7 +332,8 @@ class _Branches:
         """Return whether a test of the mode has an answer that it has not in training."""
         return any(
             isinstance(key.answer, Opaque)
-            and key.answer.compared in (EVALUATION | PREDICTION if branch else TRAINING)
+            and key.answer.compared
+            in (tf_names.EVALUATION | tf_names.PREDICTION if branch else tf_names.TRAINING)
             for key, branch in context.conditions - self._around
         )
 

@@ -38,36 +38,14 @@ from tpulint.absint.domain.values import (
 from tpulint.absint.interpreter import calls, operators, transfer
 from tpulint.absint.interpreter.interpreter import Interpreter
 from tpulint.finding import Certainty
+from tpulint.frontends.tensorflow import keras_models, shapes
 from tpulint.frontends.tensorflow.arity import signature_of
 from tpulint.frontends.tensorflow.branch_tests import NO_TPU, is_kept_from_tpu, is_without_tpu
 from tpulint.frontends.tensorflow.hooks import COLUMN_LISTS
-from tpulint.frontends.tensorflow.keras_models import (
-    FITS,
-    PRETRAINED,
-    is_dataset,
-    is_pretrained,
-    strategy_of_model,
-)
 from tpulint.frontends.tensorflow.knowledge import naming, tf_names
 from tpulint.frontends.tensorflow.knowledge.tables import LISTED_HERE
 from tpulint.frontends.tensorflow.models.strategies import methods
-from tpulint.frontends.tensorflow.models.table import (
-    CALLABLE,
-    Call,
-    force_deferred,
-    model,
-    names_a_tpu,
-    observe,
-    parameter_count,
-)
-from tpulint.frontends.tensorflow.shapes import (
-    batch_of_rows,
-    dtype_of,
-    dtype_of_array,
-    element_of,
-    in_dtype,
-    shape_of,
-)
+from tpulint.frontends.tensorflow.models.table import CALLABLE, Call, arity, model, observe
 from tpulint.frontends.tensorflow.strategy import Strategy
 
 SPECS = {"TrainSpec": "train", "EvalSpec": "evaluate"}
@@ -132,8 +110,8 @@ def _with_batch_size(params: Mapping) -> Mapping:
 def _distribute(call: Call, strategy: Strategy) -> Value:
     data = call.values[0] if call.values else UNKNOWN
     if strategy.kind == "tpu":
-        data = force_deferred(call, data)
-    elif strategy is call.receiver or not names_a_tpu(call):
+        data = call.force(data)
+    elif strategy is call.receiver or not call.names_a_tpu():
         return data
     _note(call, Feed("distribute", call.site, call.frame.context, strategy, data))
     return _distributed(call, data)
@@ -141,29 +119,28 @@ def _distribute(call: Call, strategy: Strategy) -> Value:
 
 def _distributed(call: Call, data: Value) -> ExternalObject:
     """Return the dataset whose elements are values of all replicas, made of `data`."""
-    source, element = data if is_dataset(data) else None, batch_of(call, data)
-    return ExternalObject(
-        DISTRIBUTED, call.site, call.frame.context, source=source, element=element
-    )
+    source, element = data if keras_models.is_dataset(data) else None, batch_of(call, data)
+    context = call.frame.context
+    return ExternalObject(DISTRIBUTED, call.site, context, source=source, element=element)
 
 
 def batch_of(call: Call, data: Value) -> Value:
     """Return an element of a dataset that `call` distributes: a value of each replica."""
     of_one = Tensor(None, call.site, "structure", of_all=call.record)
-    return element_of(data, of_one) or of_one
+    return shapes.element_of(data, of_one) or of_one
 
 
 # keras/src/trainers/data_adapters: of arrays `fit` makes a dataset of their rows.
 def batch_of_fit(call: Call, data: Value, *, is_validation: bool) -> Value:
     """Return the batch that a step of `fit` is given: of a dataset, or of arrays."""
-    if data is UNKNOWN or is_dataset(data):
+    if data is UNKNOWN or keras_models.is_dataset(data):
         return batch_of(call, data)
     is_plain = is_validation or call.name.startswith("predict")
     others = [] if is_plain else [call.get("y", 1), call.get("sample_weight")]
     arrays = [data, *(other for other in others if other is not None)]
     if is_validation and isinstance(data, Sequence) and not data.open:
         arrays = data.items
-    return batch_of_rows(arrays, Tensor(None, call.site, "structure", of_all=call.record))
+    return shapes.batch_of_rows(arrays, Tensor(None, call.site, "structure", of_all=call.record))
 
 
 # tensorflow/python/distribute/distribute_lib.py, `InputContext`
@@ -180,33 +157,32 @@ def _distribute_from_function(call: Call, strategy: Strategy) -> Value | None:
         return None
     if strategy.kind == "tpu":
         return _distributed(call, _read(call, "distribute", strategy, call.values[0], NONE))
-    if strategy is not call.receiver and names_a_tpu(call):
+    if strategy is not call.receiver and call.names_a_tpu():
         return _distributed(call, UNKNOWN)
     return call.values[0] if "dataset" in call.name else UNKNOWN
 
 
 # Any object may be a model: whether one was made under a TPUStrategy's scope decides.
-@observe(*(f"keras.layers.Layer.{name}" for name in FITS))
+@observe(*(f"keras.layers.Layer.{name}" for name in keras_models.FITS))
 def _note_fit(call: Call) -> None:
-    """Note `fit` of a model that was made under the scope of a TPUStrategy."""
     owner = call.receiver
     if not isinstance(owner, (ExternalObject, Instance)) or owner.context is None:
         return
-    strategy = strategy_of_model(owner)
+    strategy = keras_models.strategy_of_model(owner)
     is_estimator = isinstance(owner, ExternalObject) and owner.last == "TPUEstimator"
     if strategy is None or strategy.kind != "tpu" or is_estimator:
         return
-    for keyword in FITS[call.name]:
+    for keyword in keras_models.FITS[call.name]:
         pipeline = call.get(keyword, 0 if keyword == "x" else None)
         if pipeline is not None:
-            data = force_deferred(call, pipeline)
+            data = call.force(pipeline)
             kind = "evaluate" if keyword == "validation_data" else call.name
             _note(call, Feed(kind, call.site, call.frame.context, strategy, data))
 
 
-@model(*(f"?.{name}" for name in PRETRAINED))
+@model(*(f"?.{name}" for name in keras_models.PRETRAINED))
 def _pretrained(call: Call) -> Value | None:
-    if not is_pretrained(call.path):
+    if not keras_models.is_pretrained(call.path):
         return None
     return ExternalObject(call.path, call.site, call.frame.context)
 
@@ -233,15 +209,13 @@ def _read_uncalled(interpreter: Interpreter, function: Function) -> None:
         return
     site = Site(function.module, function.code.place)
     context = interpreter.new_run().inside(Scope(NO_KNOWN_CALLER, site))
-    frame = interpreter.frame(
-        function.module, Env({}), context.when(ConditionKey(CALLED, site), True)
-    )
+    context = context.when(ConditionKey(CALLED, site), True)
+    frame = interpreter.frame(function.module, Env({}), context)
     with interpreter.guarded(f"{function.module.filename}: {function.name}"):
         input_function: Value = function
         if not _takes_params(function):
-            input_function = calls.call_function(
-                frame, function, calls.opaque_arguments(function, None), site
-            )
+            opaque = calls.opaque_arguments(function, None)
+            input_function = calls.call_function(frame, function, opaque, site)
         estimator = ExternalObject("tensorflow.estimator.tpu.TPUEstimator", site, frame.context)
         record = ApiCall(estimator.path, site, frame.context, (), None, estimator)
         params = _with_batch_size(Mapping({}))
@@ -265,7 +239,7 @@ def _note(call: Call, feed: Feed) -> None:
 
 def _read(call: Call, kind: str, owner: Value, input_fn: Value, params: Value) -> Value:
     """Call the input function as TensorFlow does: on the host, outside every computation."""
-    function = force_deferred(call, input_fn)
+    function = call.force(input_fn)
     feed = Feed(kind, call.site, call.frame.context, owner, UNKNOWN, function)
     _note(call, feed)
     results = []
@@ -280,7 +254,7 @@ def _read(call: Call, kind: str, owner: Value, input_fn: Value, params: Value) -
         if not isinstance(option, (ExternalObject, External)):
             args = _arguments(call, option, params)
             results.append(call.run_inside(Scope(DATA, call.site, feed), option, args))
-    feed.data = force_deferred(call, join(results)) if results else UNKNOWN
+    feed.data = call.force(join(results)) if results else UNKNOWN
     return feed.data
 
 
@@ -326,8 +300,10 @@ def _array(call: Call) -> Value | None:
     if call.name != "astype":
         return call.new_object()
     dtype = call.get("dtype", 0)
-    is_refused = dtype_of_array(dtype) in ("float64", "string")
-    return in_dtype(call.receiver, dtype, call.site) or (call.new_object() if is_refused else None)
+    is_refused = shapes.dtype_of_array(dtype) in ("float64", "string")
+    return shapes.in_dtype(call.receiver, dtype, call.site) or (
+        call.new_object() if is_refused else None
+    )
 
 
 # Steps of an input pipeline: `tf.data.Dataset`, each with the step before it
@@ -366,7 +342,7 @@ def _group_by_window(call: Call) -> Value:
     element = Tensor(None, call.site, "structure")
     for function in options(call.get("key_func", 0) or UNKNOWN):
         if isinstance(function, CALLABLE):
-            call.run_inside(scope, function, [element] * parameter_count(call, function))
+            call.run_inside(scope, function, [element] * arity(function))
     reduce = call.get("reduce_func", 1)
     if reduce is not None and all(isinstance(option, CALLABLE) for option in options(reduce)):
         window = ExternalObject(f"{tf_names.UNSEEN_DATASET}.window", call.site, call.frame.context)
@@ -440,14 +416,14 @@ def _elements_made(call: Call) -> Value | None:
             is_text = isinstance(call.receiver, ExternalObject) and _gives_text(call.receiver)
             element = Tensor(None, call.site, "tensor" if is_text else "structure")
             element.dtype = "string" if is_text else None
-            args = _components(call, element, parameter_count(call, functions[0]))
+            args = _components(call, element, arity(functions[0]))
             results.append(call.run_inside(scope, value, args))
     return join(results) if results else None
 
 
 def _components(call: Call, element: Tensor, count: int) -> list[Value]:
     """Return what a dataset's function takes: the components of an element, or the element."""
-    seen = None if call.receiver is None else element_of(call.receiver, element)
+    seen = None if call.receiver is None else shapes.element_of(call.receiver, element)
     if isinstance(seen, Sequence) and count == len(seen.items) > 1 and not seen.open:
         return list(seen.items)
     if seen is not None and count == 1 and not isinstance(seen, Sequence):
@@ -481,9 +457,9 @@ def _parse(call: Call) -> Value | None:
     for key, value in features.items.items():
         items[key] = replace(parsed)
         if isinstance(value, ExternalObject) and value.last == "FixedLenFeature":
-            dtype, shape = dtype_of(value.argument("dtype", 1)), None
+            dtype, shape = shapes.dtype_of(value.argument("dtype", 1)), None
             if call.name == "parse_single_example":
-                shape = shape_of(value.argument("shape", 0))
+                shape = shapes.shape_of(value.argument("shape", 0))
             items[key] = replace(parsed, sort="tensor", dtype=dtype, shape=shape)
     return Mapping(items, site=call.site, made=call.frame.context)
 

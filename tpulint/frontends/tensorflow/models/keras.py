@@ -48,13 +48,7 @@ from tpulint.frontends.tensorflow.knowledge import tf_names
 from tpulint.frontends.tensorflow.models import table
 from tpulint.frontends.tensorflow.models.entry_points import trace
 from tpulint.frontends.tensorflow.models.feeds import batch_of_fit
-from tpulint.frontends.tensorflow.models.table import (
-    CALLABLE,
-    Call,
-    force_deferred,
-    names_a_tpu,
-    observe,
-)
+from tpulint.frontends.tensorflow.models.table import CALLABLE, Call, observe
 from tpulint.frontends.tensorflow.strategy import SCOPE
 
 Model = keras_models.Model
@@ -77,7 +71,7 @@ def _add_layer(call: Call) -> Value | None:
     """Add a layer: perhaps, if that is under a condition."""
     if not call.values:
         return None
-    model, layer = _receiver_model(call), force_deferred(call, call.values[0])
+    model, layer = _receiver_model(call), call.force(call.values[0])
     layers = _layers(model)
     if layers is None:
         layers = Sequence("list", [])
@@ -182,7 +176,6 @@ def _function(frame: Frame, function: Value | None, args: Arguments, site: Site)
 def _call_held_layers(
     frame: Frame, layer: ExternalObject, args: Arguments, site: Site
 ) -> Value | None:
-    """Call the layers, cells and functions that a layer was made with."""
     outcome: Value | None = None
     for name in tf_names.HOLDERS.get(layer.last, ()):
         inner = layer.argument(name, tf_names.HOLDS_BY_POSITION.get(name))
@@ -282,7 +275,7 @@ def _compile_model(call: Call) -> None:
     for keyword, (attribute, position) in COMPILED.items():
         value = call.get(keyword, position)
         if value is not None and value != NONE:
-            setting = force_deferred(call, value)
+            setting = call.force(value)
             attributes.put(call.frame, model, attribute, setting)
             if keyword in GIVEN and not isinstance(setting, (Const, Mapping, Sequence)):
                 attributes.put(call.frame, model, keyword, setting)
@@ -296,7 +289,7 @@ def _run_steps(call: Call) -> None:
     strategy = keras_models.strategy_of_model(model)
     if strategy is None or strategy.kind == "other" or model.context is None:
         return
-    if strategy.kind == "unknown" and not names_a_tpu(call):
+    if strategy.kind == "unknown" and not call.names_a_tpu():
         return
     scopes = model.context.with_blocks(SCOPE, "")
     is_definite = strategy.kind == "tpu" and not any(scope.is_uncertain for scope in scopes[:1])
@@ -381,7 +374,7 @@ def _step(
         own = attributes.get(frame, model, name, call.site)
         step = own if function_of(own) is not None else step
     pipeline = call.get("validation_data" if is_validation else "x", None if is_validation else 0)
-    data = UNKNOWN if pipeline is None else force_deferred(call, pipeline)
+    data = UNKNOWN if pipeline is None else call.force(pipeline)
     rows = batch_of_fit(call, data, is_validation=is_validation)
     batch = [Argument(None, "", rows, call.site)]
     with frame.within(Scope(FUNCTION, call.site)):
@@ -391,7 +384,7 @@ def _step(
 
 def _callbacks(call: Call, model: Model) -> None:
     """Callbacks run on the host, between the steps."""
-    callbacks = force_deferred(call, call.get("callbacks") or NONE)
+    callbacks = call.force(call.get("callbacks") or NONE)
     for callback in callbacks.items if isinstance(callbacks, Sequence) else [callbacks]:
         if not isinstance(callback, Instance):
             continue
@@ -534,7 +527,7 @@ def _flatten(call: Call, value: Value | None, depth: int = 0) -> list[Value]:
     if value is None or depth > 3:
         return []
     parts = []
-    for option in options(force_deferred(call, value)):
+    for option in options(call.force(value)):
         if isinstance(option, Sequence):
             inner = option.items
         elif isinstance(option, Mapping):

@@ -18,28 +18,14 @@ from tpulint.absint.domain.values import NONE, UNKNOWN, Bound, Const, External, 
 from tpulint.absint.interpreter import calls, transfer
 from tpulint.absint.interpreter.frame import Frame
 from tpulint.finding import OUTSIDE, UNKNOWN_FUNCTION, UNREAD, Certainty
-from tpulint.frontends.tensorflow import keras_models
+from tpulint.frontends.tensorflow import keras_models, shapes
 from tpulint.frontends.tensorflow.hooks import Hooks, weights
 from tpulint.frontends.tensorflow.keras_models import is_loss, reduction_of
 from tpulint.frontends.tensorflow.knowledge import naming, tf_names
 from tpulint.frontends.tensorflow.knowledge.operations import may_lack_kernel
 from tpulint.frontends.tensorflow.knowledge.tf_names import is_tensorflow, words
 from tpulint.frontends.tensorflow.models import keras
-from tpulint.frontends.tensorflow.models.table import (
-    CALLABLE,
-    Call,
-    model,
-    observe,
-    parameter_count,
-)
-from tpulint.frontends.tensorflow.shapes import (
-    Shape,
-    described,
-    dtype_of,
-    gives_one_tensor,
-    result_dtype,
-    shape_of,
-)
+from tpulint.frontends.tensorflow.models.table import CALLABLE, Call, arity, model, observe
 
 # Why a call is not followed.
 UNRESOLVED = ("nothing tells which function it is", UNKNOWN_FUNCTION)
@@ -84,7 +70,7 @@ def result_kind(path: str) -> str:
 def _stop_gradient(call: Call) -> Value:
     tensor = call.operation()
     tensor.trail = None  # the gradient does not run through a host cluster any more
-    tensor.dtype = result_dtype(call.record)
+    tensor.dtype = shapes.result_dtype(call.record)
     return tensor
 
 
@@ -93,11 +79,11 @@ def _print(call: Call) -> Value:
     """Return the first argument, as TensorFlow 1 does."""
     tensor = make_tensor(call)
     if call.values:
-        tensor.dtype, tensor.shape = described(call.values[0])
+        tensor.dtype, tensor.shape = shapes.described(call.values[0])
     return tensor
 
 
-def make_tensor(call: Call, *, takes_shape: bool = False, is_ordered: bool = False) -> Tensor:
+def make_tensor(call: Call, takes_shape: bool = False, is_ordered: bool = False) -> Tensor:
     """Build an operation of TensorFlow.
 
     takes_shape: it looks at the shape of what it takes, and not at its values. is_ordered: it has
@@ -117,8 +103,8 @@ def make_tensor(call: Call, *, takes_shape: bool = False, is_ordered: bool = Fal
     first = call.values[0] if len(call.values) == 1 and call.name in UNARY else None
     kept = first.shape if isinstance(first, Tensor) and is_tensorflow(call.path) else None
     tensor.shape = () if gives_scalar(call.record) else kept
-    tensor.single = gives_one_tensor(call.path)
-    tensor.dtype = result_dtype(call.record)
+    tensor.single = shapes.gives_one_tensor(call.path)
+    tensor.dtype = shapes.result_dtype(call.record)
     return tensor
 
 
@@ -140,7 +126,7 @@ def _call_arguments(call: Call) -> None:
         if isinstance(value, CALLABLE) and not _may_be_data(value):
             with call.frame.when(ConditionKey(CALLED, call.site), True):
                 element = Tensor(call.frame.context, call.site, "structure")
-                call.call_with(value, *[element] * parameter_count(call, value))
+                call.call_with(value, *[element] * arity(value))
 
 
 def _may_be_data(value: Value) -> bool:
@@ -289,8 +275,7 @@ COPIES = frozenset(["identity", "convert_to_tensor", "cast"])
 OF_SHAPES = frozenset(["zeros_like", "ones_like"])
 
 
-def _make_constant(call: Call, dtype: str | None, shape: Shape | None) -> Tensor:
-    """Return a tensor with what the source says of it."""
+def _make_constant(call: Call, dtype: str | None, shape: shapes.Shape | None) -> Tensor:
     tensor = call.operation()
     tensor.dtype, tensor.shape = dtype, shape
     varies = naming.RANDOM.is_in(call.path) or call.name.startswith("placeholder")
@@ -309,7 +294,7 @@ def _make_constant(call: Call, dtype: str | None, shape: Shape | None) -> Tensor
 # of `dtype` and `shape` are.
 @model("tf.constant")
 def _constant(call: Call) -> Value:
-    dtype, shape = described(call.get("value", 0) or NONE)
+    dtype, shape = shapes.described(call.get("value", 0) or NONE)
     return _make_constant(call, _dtype(call, 1, dtype), _shape(call, 2, shape))
 
 
@@ -325,36 +310,38 @@ def _constant(call: Call) -> Value:
 )
 def _zeros(call: Call) -> Value:
     dtype = _dtype(call, 1 if call.name in FILLED else 3, "float32")
-    return _make_constant(call, dtype, shape_of(call.get("shape", 0)))
+    return _make_constant(call, dtype, shapes.shape_of(call.get("shape", 0)))
 
 
 @model("tf.fill")
 def _fill(call: Call) -> Value:
-    dtype = described(call.get("value", 1) or NONE)[0]
-    return _make_constant(call, dtype, shape_of(call.get("dims", 0)))
+    dtype = shapes.described(call.get("value", 1) or NONE)[0]
+    return _make_constant(call, dtype, shapes.shape_of(call.get("dims", 0)))
 
 
 @model("tf.compat.v1.placeholder")
 def _placeholder(call: Call) -> Value:
-    return _make_constant(call, dtype_of(call.get("dtype", 0)), shape_of(call.get("shape", 1)))
+    return _make_constant(
+        call, shapes.dtype_of(call.get("dtype", 0)), shapes.shape_of(call.get("shape", 1))
+    )
 
 
 @model("tf.compat.v1.placeholder_with_default")
 def _placeholder_with_default(call: Call) -> Value:
-    dtype = described(call.get("input", 0) or NONE)[0]
-    return _make_constant(call, dtype, shape_of(call.get("shape", 1)))
+    dtype = shapes.described(call.get("input", 0) or NONE)[0]
+    return _make_constant(call, dtype, shapes.shape_of(call.get("shape", 1)))
 
 
 @model("tf.zeros_like", "tf.ones_like", "tf.identity", "tf.convert_to_tensor", "tf.cast")
 def _like(call: Call) -> Value:
-    dtype, shape = described(call.values[0] if call.arguments else NONE)
+    dtype, shape = shapes.described(call.values[0] if call.arguments else NONE)
     return _make_constant(call, _dtype(call, 1, dtype), shape)
 
 
 @model("tf.range")
 def _range(call: Call) -> Value:
     bounds = [it.value for it in call.arguments if it.keyword not in ("dtype", "name")]
-    numbers = {described(bound)[0] for bound in bounds[:3]}
+    numbers = {shapes.described(bound)[0] for bound in bounds[:3]}
     # One float makes all of them floats.
     dtype = "float32" if numbers == {"int32", "float32"} else None
     if len(numbers) == 1:
@@ -366,12 +353,12 @@ def _dtype(call: Call, position: int, default: str | None) -> str | None:
     dtype = call.get("dtype", position)
     if dtype is None or dtype == NONE:
         return default
-    return dtype_of(dtype)
+    return shapes.dtype_of(dtype)
 
 
-def _shape(call: Call, position: int, default: Shape | None) -> Shape | None:
+def _shape(call: Call, position: int, default: shapes.Shape | None) -> shapes.Shape | None:
     shape = call.get("shape", position)
-    return default if shape is None or shape == NONE else shape_of(shape)
+    return default if shape is None or shape == NONE else shapes.shape_of(shape)
 
 
 # tensorflow/python/eager/backprop.py: a tensor for one source, else what `sources` looks like.

@@ -43,9 +43,7 @@ from tpulint.frontends.tensorflow.strategy import Strategy
 from tpulint.syntax import nodes
 
 # Methods of lists, sets and deques after which the items, or their places, are not known.
-REORDERS = frozenset(
-    ["clear", "remove", "discard", "sort", "reverse", "update", "rotate", "extendleft"]
-)
+REORDERS = tf_names.words("clear remove discard sort reverse update rotate extendleft")
 CHANGES_TEXT = frozenset(["lower", "upper", "strip", "casefold"])
 ASKS_TEXT = frozenset(["startswith", "endswith"])
 
@@ -106,7 +104,6 @@ def _partial(call: Call) -> Value:
 
 @model("collections.namedtuple", "typing.NamedTuple")
 def _named_tuple(call: Call) -> Value:
-    """Return a class with these fields."""
     name, fields = call.get("typename", 0), call.get("field_names", 1) or call.get("fields", 1)
     return dataclass_fields.named_tuple(name, fields, call.site) or UNKNOWN
 
@@ -162,7 +159,7 @@ def _list(call: Call) -> Value:
         is_open = kind == "set" or (call.name == "sorted" and len(items) > 1)
         is_open = is_open or (call.name == "deque" and len(call.arguments) > 1)
         return Sequence(kind, items, is_open, call.site, call.frame.context)
-    return Sequence(kind, [operators.element_of(call.frame, source, call.site)], True, call.site)
+    return Sequence(kind, [element_of(call.frame, source, call.site)], True, call.site)
 
 
 @model("itertools.chain", "itertools.chain.from_iterable")
@@ -174,9 +171,7 @@ def _chain(call: Call) -> Value:
     joined = Sequence("list", [], rows is None, call.site)
     for row in rows or ():
         items = items_of(row)
-        joined.extend(
-            [operators.element_of(call.frame, row, call.site)] if items is None else items
-        )
+        joined.extend([element_of(call.frame, row, call.site)] if items is None else items)
         joined.open = joined.open or items is None
     return joined
 
@@ -203,7 +198,7 @@ def _enumerate(call: Call) -> Value:
     if items is not None:
         pairs: list[Value] = [Sequence("tuple", [Const(n), item]) for n, item in enumerate(items)]
         return Sequence("list", pairs)
-    item = operators.element_of(call.frame, source, call.site)
+    item = element_of(call.frame, source, call.site)
     return Sequence("list", [Sequence("tuple", [UNKNOWN, item])], True)
 
 
@@ -214,17 +209,16 @@ def _zip(call: Call) -> Value:
     if columns and all(column is not None for column in columns):
         rows = zip(*[column for column in columns if column is not None], strict=False)
         return Sequence("list", [Sequence("tuple", list(row)) for row in rows])
-    items = [operators.element_of(call.frame, source, call.site) for source in sources]
+    items = [element_of(call.frame, source, call.site) for source in sources]
     return Sequence("list", [Sequence("tuple", items)], True)
 
 
 @model("builtins.map")
 def _map(call: Call) -> Value:
-    values = call.values
-    if len(values) < 2:
+    if len(call.values) < 2:
         return UNKNOWN
-    item = operators.element_of(call.frame, values[1], call.site)
-    return Sequence("list", [call.call_with(values[0], item)], True)
+    item = element_of(call.frame, call.values[1], call.site)
+    return Sequence("list", [call.call_with(call.values[0], item)], True)
 
 
 @model("functools.reduce")
@@ -238,7 +232,7 @@ def _reduce(call: Call) -> Value:
     function, source = call.values[:2]
     items = items_of(source)
     if items is None or len(items) > MAX_UNROLLED_ITEMS:
-        item = operators.element_of(call.frame, source, call.site)
+        item = element_of(call.frame, source, call.site)
         items = [item] if len(call.values) > 2 else [item, item]
     items = [*call.values[2:3], *items]
     if not items:
@@ -255,7 +249,7 @@ def _filter(call: Call) -> Value:
     if len(call.values) != 2:
         return UNKNOWN
     function, source = call.values
-    item = operators.element_of(call.frame, source, call.site)
+    item = element_of(call.frame, source, call.site)
     if function != NONE:
         call.call_with(function, item)
     items = items_of(source)
@@ -271,7 +265,7 @@ def _starmap(call: Call) -> Value:
     rows = items_of(source)
     if rows is not None and len(rows) <= MAX_UNROLLED_ITEMS:
         return Sequence("list", [_call_with_row(call, function, row) for row in rows])
-    row = operators.element_of(call.frame, source, call.site)
+    row = element_of(call.frame, source, call.site)
     return Sequence("list", [_call_with_row(call, function, row)], True)
 
 
@@ -436,9 +430,8 @@ def _list_method(call: Call) -> Value:
             return NONE
         case "extend" if values:
             row = values[0] if isinstance(values[0], Sequence) else None
-            items.extend(
-                [element_of(call.frame, values[0], call.site)] if row is None else row.items
-            )
+            element = element_of(call.frame, values[0], call.site) if row is None else UNKNOWN
+            items.extend([element] if row is None else row.items)
             is_conditional = not call.frame.context.runs_once_with(items.made)
             items.open = items.open or is_conditional or row is None or row.open
             return NONE
@@ -540,8 +533,7 @@ def _of_text(call: Call) -> Value:
     arguments = [value.value for value in call.values if isinstance(value, Const)]
     if not isinstance(text, str) or not all(isinstance(value, str) for value in arguments):
         return UNKNOWN
-    if call.name in CHANGES_TEXT and not call.arguments:
-        return Const(getattr(text, call.name)())
-    if call.name in ASKS_TEXT and len(arguments) == len(call.arguments) == 1:
-        return Const(getattr(text, call.name)(arguments[0]))
-    return UNKNOWN
+    count = 0 if call.name in CHANGES_TEXT else 1 if call.name in ASKS_TEXT else None
+    if not len(arguments) == len(call.arguments) == count:
+        return UNKNOWN
+    return Const(getattr(text, call.name)(*arguments))

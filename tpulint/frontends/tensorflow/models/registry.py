@@ -155,11 +155,9 @@ class Models(Hooks):
         result = self._evaluate(call, is_resolved=False) or _part_of_setting(callee, args)
         if result is None:
             if callee != NONE:
-                reason = operations.UNRESOLVED
-                is_parameter = isinstance(callee, Opaque) and receiver is None
-                transfer.note_unread(
-                    frame, path, *reason, call.values, site, is_parameter=is_parameter
-                )
+                is_own = isinstance(callee, Opaque) and receiver is None
+                reason, values = operations.UNRESOLVED, call.values
+                transfer.note_unread(frame, path, *reason, values, site, is_parameter=is_own)
             result = operations.unseen(call)
             if result is UNKNOWN:
                 result = strategies.made_by_unseen_code(call)
@@ -255,9 +253,7 @@ def _answer_by(facts: CallFacts, call: Call) -> Value | None:
             return ContextManagerValue(facts.scope, call.site)
         case "setting":
             return _setting(call, first)
-    tensor = operations.make_tensor(
-        call, takes_shape=facts.takes_shape, is_ordered=facts.is_ordered
-    )
+    tensor = operations.make_tensor(call, facts.takes_shape, facts.is_ordered)
     if facts.returns == "tensors":
         return Sequence("list", [tensor], True, call.site, call.frame.context)
     return tensor

@@ -22,7 +22,7 @@ from tpulint.frontends.tensorflow.hooks import settings_of
 from tpulint.frontends.tensorflow.knowledge import naming, tf_names
 from tpulint.frontends.tensorflow.knowledge.strategies import SCOPE_BY_HAND
 from tpulint.frontends.tensorflow.models.entry_points import trace
-from tpulint.frontends.tensorflow.models.table import Call, Model, model, names_a_tpu
+from tpulint.frontends.tensorflow.models.table import Call, Model, model
 from tpulint.frontends.tensorflow.shapes import described
 from tpulint.frontends.tensorflow.strategy import (
     CROSS_REPLICA,
@@ -76,7 +76,7 @@ def made_by_unseen_code(call: Call) -> Value:
     It keeps its identity, so that `strategy_of` recognizes it or one of its items where its methods
     are called. Of a program that names no TPU, it is no TPU's strategy.
     """
-    if not naming.STRATEGY.is_in(call.name) or not names_a_tpu(call):
+    if not naming.STRATEGY.is_in(call.name) or not call.names_a_tpu():
         return UNKNOWN
     return Opaque(call.path)
 
@@ -209,7 +209,6 @@ def _of_all_replicas(call: Call, result: Value) -> Value:
 
 
 def _of_one(arguments: Iterable[Argument]) -> Arguments:
-    """Return the arguments as one replica gets them."""
     return tuple(
         argument._replace(
             value=transfer.each_tensor(argument.value, lambda tensor: replace(tensor, of_all=None))

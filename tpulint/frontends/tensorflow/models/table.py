@@ -111,19 +111,22 @@ class Call:
         with self.frame.within(scope):
             return calls.call(self.frame, callee, args, self.site, "")
 
+    def force(self, value: Value) -> Value:
+        """Return `value` with skipped modules read now: a function, or the result of a call."""
+        return deferred.force(self.frame, value, self.site)
+
+    def names_a_tpu(self) -> bool:
+        """Return whether a module on the way to the call names a TPU."""
+        chain = self.frame.context.call_chain
+        modules = [self.site.module, *(step.site.module for step in chain)]
+        return any(module.has_word(naming.TPU_WORD) for module in modules)
+
     def call_with(self, callee: Value, *values: Value) -> Value:
         """Call `callee` with values by position."""
         return calls.call(self.frame, callee, calls.by_position(self.site, *values), self.site)
 
 
-def names_a_tpu(call: Call) -> bool:
-    """Return whether a module on the way to the call names a TPU."""
-    chain = call.frame.context.call_chain
-    modules = [call.site.module, *(step.site.module for step in chain)]
-    return any(module.has_word(naming.TPU_WORD) for module in modules)
-
-
-def parameter_count(call: Call, callee: Value) -> int:
+def arity(callee: Value) -> int:
     """Return the number of positional arguments `callee` wants; one where it is not seen."""
     function = function_of(callee)
     if function is None:
@@ -160,11 +163,6 @@ def _copy(value: Value, depth: int = 0) -> Value:
         return Sequence(kind, rows, is_open, site, context, value.alike, value.places)
     items = {key: _copy(item, depth + 1) for key, item in value.items.items()}
     return copied(value, value.made, items)
-
-
-def force_deferred(call: Call, value: Value) -> Value:
-    """Return `value` with skipped modules read now: a function, or the result of calling one."""
-    return deferred.force(call.frame, value, call.site)
 
 
 Observer = Callable[[Call], None]
@@ -340,11 +338,8 @@ class Table(Generic[F]):
 
     def items(self) -> list[tuple[str, F]]:
         """Return all names, without their generation, and what is entered under each."""
-        return [
-            (entry.name.dotted, entry.function)
-            for entries in self._entries.values()
-            for entry in entries
-        ]
+        rows = self._entries.values()
+        return [(entry.name.dotted, entry.function) for entries in rows for entry in entries]
 
     def candidates(self, call: Call, is_resolved: bool = True) -> tuple[F, ...]:
         """Return what a call may mean, the most specific first.

@@ -351,7 +351,6 @@ OPTIMIZER_TAKERS = {
 
 @model(*(f"?.{name}" for name in OPTIMIZER_TAKERS))
 def _apply_by_given(call: Call) -> Value | None:
-    """Apply gradients by each optimizer that is given."""
     rows = OPTIMIZER_TAKERS[call.name].items()
     optimizers = [
         argument
@@ -431,7 +430,6 @@ def _note_minimized(call: Call, loss: Arguments, optimizer: Value, site: Site) -
 
 
 def _make_optimizer(call: Call, optimizer: Value) -> Value:
-    """Return the optimizer itself."""
     if isinstance(optimizer, Const) and isinstance(optimizer.value, str):
         path = f"{TRAIN}.{optimizer.value}Optimizer"
         return ExternalObject(path, call.site, call.frame.context)
