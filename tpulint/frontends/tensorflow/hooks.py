@@ -80,7 +80,8 @@ class Hooks(Library):
 
         On symbolic tensors it is read for what it gives; what it does it does when the model runs.
         """
-        method = _call_of_layer(callee)
+        own = (cls.names.get("call") for cls in mro(callee.cls) if isinstance(cls, Class))
+        method = next((it for it in own if isinstance(it, Function)), None)
         if method is None:
             result = self.call_unknown(frame, callee, args, site, "")
             return keras_models.noted(frame, callee, args, site, result)
@@ -354,14 +355,6 @@ def settings_of(frame: Frame) -> Settings:
     return next(part.settings for part in frame.library.parts if isinstance(part, Hooks))
 
 
-def _call_of_layer(layer: Instance) -> Function | None:
-    for cls in mro(layer.cls):
-        method = cls.names.get("call") if isinstance(cls, Class) else None
-        if isinstance(method, Function):
-            return method
-    return None
-
-
 def _strategy_of_model(model: Value, site: Site) -> Value | None:
     """Return the strategy of a Keras model: that under whose scope it was made."""
     # keras/src/trainers/trainer.py and tf_keras/engine/training.py keep it when they are made.
@@ -466,18 +459,18 @@ def _attribute_of_object(frame: Frame, base: ExternalObject, name: str, site: Si
 
 def _note_regularizers(frame: Frame, owner: ExternalObject, site: Site) -> None:
     """Note that the losses of a layer or model read the weights that have a regularizer."""
-    regularized = [layer for layer in keras_models.layers_in(owner) if _has_regularizer(layer)]
+    regularized = [
+        layer
+        for layer in keras_models.layers_in(owner)
+        if any(
+            keyword in tf_names.WEIGHT_REGULARIZERS
+            and (isinstance(value, ExternalObject) or (isinstance(value, Const) and value != NONE))
+            for keyword, value in layer.arguments
+        )
+    ]
     for layer in [owner, *regularized] if regularized and owner not in regularized else regularized:
         if "weights" in layer.attributes:  # it was called
             transfer.access(frame, weights(layer), REGULARIZER, "losses", site)
-
-
-def _has_regularizer(layer: ExternalObject) -> bool:
-    return any(
-        keyword in tf_names.WEIGHT_REGULARIZERS and isinstance(value, (Const, ExternalObject))
-        for keyword, value in layer.arguments
-        if value != NONE
-    )
 
 
 def weights(layer: ExternalObject) -> Variable:

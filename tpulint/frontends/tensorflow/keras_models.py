@@ -17,7 +17,7 @@ from tpulint.absint.domain.events import (
 )
 from tpulint.absint.domain.objects import ExternalObject, Function, Instance, Mapping, Sequence, mro
 from tpulint.absint.domain.site import Site
-from tpulint.absint.domain.structures import tensors
+from tpulint.absint.domain.structures import parts, tensors
 from tpulint.absint.domain.values import (
     MAX_ALTERNATIVES,
     NONE,
@@ -393,10 +393,8 @@ def _held(value: Value) -> list[Value]:
             return [argument_value for _, argument_value in arguments]
         case Instance(attributes=attributes):
             return list(attributes.values())
-        case Sequence(items=items):
-            return list(items)
-        case Mapping(items=by_key):
-            return list(by_key.values())
+        case Sequence() | Mapping():
+            return parts(value)
         case Tensor(layer=LayerCall() as called):
             layers = [called]
             for step in layers:  # it grows meanwhile

@@ -174,17 +174,11 @@ def candidates(data: bytes) -> Iterator[str]:
             aliases.setdefault(asname or name, set()).add(path)
     for alias, paths in aliases.items():
         for base in paths:
-            if base in _ROOTS or is_watched(base):
+            if base in _ROOTS or names.members(base):
                 for rest in set(_uses(alias, base in _ROOTS).findall(data)):
                     yield f"{base}.{rest.decode()}"
     if aliases:
         yield from (name for name in names.method_names() if f".{name}(".encode() in data)
-
-
-@functools.cache
-def is_watched(base: str) -> bool:
-    """Return whether names in the module `base` are in the table."""
-    return bool(names.members(base))
 
 
 @functools.lru_cache(maxsize=512)

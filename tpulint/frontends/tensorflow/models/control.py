@@ -22,7 +22,7 @@ from tpulint.absint.domain.context import (
 )
 from tpulint.absint.domain.events import Effect, Tensor
 from tpulint.absint.domain.objects import ContextManagerValue, Function, Mapping, Sequence
-from tpulint.absint.domain.structures import all_tensors, with_alternatives
+from tpulint.absint.domain.structures import all_tensors, parts, with_alternatives
 from tpulint.absint.domain.values import (
     NONE,
     UNKNOWN,
@@ -161,12 +161,9 @@ def _callables(values: list[Value]) -> list[Value]:
     for value in values:
         if isinstance(value, CALLABLE):
             callables.append(value)
-        elif isinstance(value, Choice):
-            callables += [join(inner) for inner in [_callables(list(value.options))] if inner]
-        elif isinstance(value, Sequence):
-            callables += _callables(value.items)
-        elif isinstance(value, Mapping):
-            callables += _callables(list(value.items.values()))
+        elif isinstance(value, (Choice, Sequence, Mapping)):
+            inner = _callables(parts(value))
+            callables += [join(inner)] if inner and isinstance(value, Choice) else inner
     return callables
 
 

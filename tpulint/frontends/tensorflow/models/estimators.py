@@ -116,18 +116,14 @@ def _is_made_for_either(call: Call, model_fn: Value) -> bool:
 @model("?.TPUGANEstimator")
 def _gan_estimator(call: Call) -> Value:
     """Read both networks as parts of the model_fn that it makes of them."""
-    networks = [
-        network
-        for position, keyword in enumerate(NETWORKS)
-        if (network := call.get(keyword, position)) is not None
-    ]
+    networks = [call.get(keyword, position) for position, keyword in enumerate(NETWORKS)]
     options_of_base = tuple(it for it in call.arguments if it.keyword in OF_ESTIMATORS)
     path = f"tensorflow.estimator.tpu.{ESTIMATOR}"
     record = ApiCall(path, call.site, call.frame.context, options_of_base, None, UNKNOWN)
     base = Call(call.frame, record)
     estimator = _estimator(base)
     if base.get("use_tpu") not in NO_TPU:
-        for network in networks:
+        for network in filter(None, networks):
             trace(base, tf_names.MODEL_FN, network, None, NOT_TENSORS)
     return estimator
 

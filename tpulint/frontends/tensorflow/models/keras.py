@@ -24,7 +24,7 @@ from tpulint.absint.domain.objects import (
     mro,
 )
 from tpulint.absint.domain.site import Site
-from tpulint.absint.domain.structures import tensors
+from tpulint.absint.domain.structures import parts, tensors
 from tpulint.absint.domain.values import (
     NONE,
     UNKNOWN,
@@ -218,9 +218,9 @@ def replay(
     for step in keras_models.steps(outputs):
         layer = keras_models.layer_of(frame, step)
         if layer is None:
-            parts = [results.get(id(source), inputs) for source in step.sources]
-            if parts:
-                results[id(step)] = transfer.result(frame, parts, step.site or site)
+            taken = [results.get(id(source), inputs) for source in step.sources]
+            if taken:
+                results[id(step)] = transfer.result(frame, taken, step.site or site)
             continue
         arguments_here = tuple(
             argument._replace(value=transfer.each_tensor(argument.value, here))
@@ -243,7 +243,7 @@ def _inputs(frame: Frame, data: list[Value], site: Site) -> Tensor:
     if len(received) == 1:
         return received[0]
     tensor = transfer.flow(frame, received, site)
-    tensor.computed = any(source_tensor.computed for source_tensor in received)
+    tensor.computed = any(source.computed for source in received)
     return tensor
 
 
@@ -309,9 +309,9 @@ def _run_default_step(call: Call) -> Value | None:
     if frame.context.computation is None:
         return None
     batch = call.values[0] if call.values else UNKNOWN
-    parts = batch.items if isinstance(batch, Sequence) and not batch.open else []
-    inputs = parts[0] if parts else _element(call, batch)
-    labels = parts[1] if len(parts) > 1 else _element(call, batch)
+    pair = batch.items if isinstance(batch, Sequence) and not batch.open else []
+    inputs = pair[0] if pair else _element(call, batch)
+    labels = pair[1] if len(pair) > 1 else _element(call, batch)
     training = Argument(tf_names.TRAINING_ARGUMENT, "", Const(call.name == "train_step"), site)
     model_outputs = calls.call(frame, model, (*calls.by_position(site, inputs), training), site)
     if call.name == "predict_step":
@@ -393,10 +393,8 @@ def _callbacks(call: Call, model: Model) -> None:
             method = attributes.get(call.frame, callback, name, call.site)
             if function_of(method) is not None:
                 number = Opaque("epoch" if "epoch" in name else "batch")
-                first = () if name.startswith(("on_train_b", "on_train_e")) else (number,)
-                if "_batch_" in name:
-                    first = (number,)
-                call.call_with(method, *first, Opaque("logs"))
+                is_of_all = "_batch_" not in name and name.startswith(("on_train_b", "on_train_e"))
+                call.call_with(method, *(() if is_of_all else (number,)), Opaque("logs"))
 
 
 def _own_names(value: Instance) -> set[str]:
@@ -448,7 +446,7 @@ def _items(structure: Value) -> list[Value] | None:
     """Return the items of a list, tuple or dict that is known as a whole."""
     if not isinstance(structure, (Sequence, Mapping)) or structure.open:
         return None
-    return list(structure.items.values() if isinstance(structure, Mapping) else structure.items)
+    return parts(structure)
 
 
 def _losses(call: Call, model: Model, labels: Value, outputs: Value) -> Value:
@@ -526,14 +524,10 @@ def _flatten(call: Call, value: Value | None, depth: int = 0) -> list[Value]:
     """Return the losses or metrics in what `compile` was given: lists and dicts of them opened."""
     if value is None or depth > 3:
         return []
-    parts = []
+    leaves = []
     for option in options(call.force(value)):
-        if isinstance(option, Sequence):
-            inner = option.items
-        elif isinstance(option, Mapping):
-            inner = list(option.items.values())
+        if isinstance(option, (Sequence, Mapping)):
+            leaves += [leaf for item in parts(option) for leaf in _flatten(call, item, depth + 1)]
         else:
-            parts.append(option)
-            continue
-        parts += [part for item in inner for part in _flatten(call, item, depth + 1)]
-    return parts
+            leaves.append(option)
+    return leaves

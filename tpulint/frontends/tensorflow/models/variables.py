@@ -130,10 +130,9 @@ def _step(call: Call) -> Variable:
     )
 )
 def _note_step_read(call: Call) -> None:
+    step = call.get("step", 3 if call.name in ("scalar", "generic", "histogram") else None)
     if call.name == EVERY_N_STEPS:
         step = call.get("global_step", 1)
-    else:
-        step = call.get("step", 3 if call.name in ("scalar", "generic", "histogram") else None)
     if step is None or step == NONE:
         transfer.access(call.frame, _step(call), "read", call.name, call.site)
 
@@ -352,12 +351,8 @@ OPTIMIZER_TAKERS = {
 @model(*(f"?.{name}" for name in OPTIMIZER_TAKERS))
 def _apply_by_given(call: Call) -> Value | None:
     rows = OPTIMIZER_TAKERS[call.name].items()
-    optimizers = [
-        argument
-        for keyword, position in rows
-        if not _is_left_out(call, keyword)
-        and (argument := call.record.argument(keyword, position)) is not None
-    ]
+    taken = [call.record.argument(*row) for row in rows if not _is_left_out(call, row[0])]
+    optimizers = [argument for argument in taken if argument is not None]
     if not optimizers:
         return None
     train_op = call.operation("operation")
@@ -375,11 +370,11 @@ def _apply_by_given(call: Call) -> Value | None:
 # and on what the first one makes.
 @model("?.gan_model")
 def _gan_model(call: Call) -> Value | None:
-    parts = [call.get(name, at) for at, name in enumerate(GAN_MODEL)]
-    networks, (real, inputs) = parts[:2], [part or UNKNOWN for part in parts[2:]]
-    if not all(network and isinstance(network, MAKERS) for network in networks):
+    generator, discriminator, real, inputs = (
+        call.get(name, at) or UNKNOWN for at, name in enumerate(GAN_MODEL)
+    )
+    if not (isinstance(generator, MAKERS) and isinstance(discriminator, MAKERS)):
         return None
-    generator, discriminator = (network or UNKNOWN for network in networks)
     generated = call.call_with(generator, inputs)
     gan = ExternalObject(call.path, call.site, call.frame.context)
     gan.attributes.update(
