@@ -266,24 +266,17 @@ def _note_formats(call: Call) -> None:
     template = call.receiver.value if isinstance(call.receiver, Const) else None
     if not isinstance(template, str) or any(argument.star for argument in call.arguments):
         return
-    for position, (name, is_formatted) in enumerate(_fields(template)):
-        index = int(name) if name.isdecimal() else position
-        value = call.get(name) if name.isidentifier() else call.get("", index)
-        if is_formatted and value is not None:
-            transfer.note_formatting(call.frame, value, "`format`", call.site)
-
-
-def _fields(template: str) -> list[tuple[str, bool]]:
-    """Return the name of each field of a format, and whether it says more than `{}` does."""
     try:
-        fields = [*Formatter().parse(template)]
+        fields = [field for field in Formatter().parse(template) if field[1] is not None]
     except ValueError:
-        return []
-    return [
-        (name, bool(wanted) and not conversion)
-        for _, name, wanted, conversion in fields
-        if name is not None
-    ]
+        return
+    for position, (_, name, wanted, conversion) in enumerate(fields):
+        named = name or ""
+        index = int(named) if named.isdecimal() else position
+        value = call.get(named) if named.isidentifier() else call.get("", index)
+        # A conversion formats a text, and `{}` says nothing of a number.
+        if wanted and not conversion and value is not None:
+            transfer.note_formatting(call.frame, value, "`format`", call.site)
 
 
 # What a list keeps is a tensor of the graph, and no step puts another there.

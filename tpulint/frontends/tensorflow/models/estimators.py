@@ -139,9 +139,7 @@ OF_ESTIMATORS = tf_names.words("""
 def _initialize(call: Call) -> Value | None:
     """Model `super().__init__(model_fn=...)` in a class that is made after TPUEstimator."""
     instance = call.receiver
-    if not isinstance(instance, Instance):
-        return None
-    for base in mro(instance.cls):
+    for base in mro(instance.cls) if isinstance(instance, Instance) else ():
         if isinstance(base, External) and base.last == ESTIMATOR:
             context, arguments = call.frame.context, call.arguments
             record = ApiCall(base.path, call.site, context, arguments, None, UNKNOWN)

@@ -182,9 +182,8 @@ def _note_fit(call: Call) -> None:
 
 @model(*(f"?.{name}" for name in keras_models.PRETRAINED))
 def _pretrained(call: Call) -> Value | None:
-    if not keras_models.is_pretrained(call.path):
-        return None
-    return ExternalObject(call.path, call.site, call.frame.context)
+    pretrained = ExternalObject(call.path, call.site, call.frame.context)
+    return pretrained if keras_models.is_pretrained(call.path) else None
 
 
 def read_uncalled_input_fns(interpreter: Interpreter, modules: Iterable[Module]) -> None:
@@ -334,10 +333,9 @@ def _batch_unseen(call: Call) -> Value | None:
     "tf.contrib.data.group_by_window",
 )
 def _group_by_window(call: Call) -> Value:
+    step = call.new_object()
     if isinstance(call.receiver, (ExternalObject, Choice)):
         step = _step(call, call.receiver)
-    else:
-        step = call.new_object()
     scope = Scope(DATA, call.site)
     element = Tensor(None, call.site, "structure")
     for function in options(call.get("key_func", 0) or UNKNOWN):
@@ -359,25 +357,18 @@ def _apply(call: Call) -> Value:
     return _mapped_step(call)
 
 
-# tensorflow/python/data/ops/dataset_ops.py: their functions are traced for the host.
-@model(*(f"{DATASET}.{name}" for name in sorted(tf_names.PIPELINE - {"apply", "group_by_window"})))
-def _mapped_step(call: Call) -> Value:
-    assert call.receiver is not None
-    step = _step(call, call.receiver)
-    step.inner = _elements_made(call)
-    return step
-
-
-# tensorflow/python/data/experimental/ops: transformations for `apply`, each with a function.
+# tensorflow/python/data/ops/dataset_ops.py: their functions are traced for the host. Those of
+# tensorflow/python/data/experimental/ops are transformations for `apply`, each with a function.
 TRANSFORMATIONS = ("map_and_batch", "map_and_batch_with_legacy_function", "parallel_interleave")
 
 
+@model(*(f"{DATASET}.{name}" for name in sorted(tf_names.PIPELINE - {"apply", "group_by_window"})))
 @model(*(f"tf.data.experimental.{name}" for name in TRANSFORMATIONS))
 @model(*(f"tf.contrib.data.{name}" for name in TRANSFORMATIONS))
-def _transformation(call: Call) -> Value:
-    transformation = call.new_object()
-    transformation.inner = _elements_made(call)
-    return transformation
+def _mapped_step(call: Call) -> Value:
+    step = call.new_object() if call.receiver is None else _step(call, call.receiver)
+    step.inner = _elements_made(call)
+    return step
 
 
 # tensorflow/python/distribute/input_lib.py

@@ -47,19 +47,10 @@ from tpulint.frontends.tensorflow.models import (
     operations,
     python,
     strategies,
+    table,
     variables,
 )
-from tpulint.frontends.tensorflow.models.table import (
-    CALLABLE,
-    MODELS,
-    OBSERVERS,
-    PLUGIN_MODELS,
-    Call,
-    Model,
-    Table,
-    model,
-    snapshot,
-)
+from tpulint.frontends.tensorflow.models.table import Call, Model, Table, model
 
 WRAPPED = External("tensorflow.compat.v1.tpu.outside_compilation")
 # Packages of Python of which no function builds an operation by itself.
@@ -90,7 +81,7 @@ class Models(Hooks):
         configured: Table[Model] = Table()
         add_facts(settings.calls, configured)
         # What a team says of its own libraries is more specific than what all names have in common.
-        self._tables = [table for table in (configured, PLUGIN_MODELS, MODELS) if table]
+        self._tables = [it for it in (configured, table.PLUGIN_MODELS, table.MODELS) if it]
 
     def wrapper(self, named: str, callee: Value) -> External | None:
         """Return outside_compilation where a configured wrapper of it is called."""
@@ -111,7 +102,7 @@ class Models(Hooks):
             with unrecorded(frame):
                 return operations.run_given(Call(frame, record))
         call = _record(frame, record)
-        for note in OBSERVERS.candidates(call):
+        for note in table.OBSERVERS.candidates(call):
             note(call)
         result = self._evaluate(call) or operations.answer(call)
         if result is UNKNOWN and not isinstance(callee, DeferredName):
@@ -167,8 +158,8 @@ class Models(Hooks):
 
     def _evaluate(self, call: Call, *, is_resolved: bool = True) -> Value | None:
         """Return what the most specific model answers, None where no model does."""
-        for table in self._tables:
-            for candidate in table.candidates(call, is_resolved):
+        for models in self._tables:
+            for candidate in models.candidates(call, is_resolved):
                 value = candidate(call)
                 if value is not None:
                     return value
@@ -202,7 +193,7 @@ def _as_part_of_program(
 def _with_frozen_arguments(frame: Frame, record: ApiCall, result: Value) -> Value:
     """Keep for the rules what the call was given, and not what becomes of it."""
     if not frame.context.is_unrecorded:
-        record.arguments = snapshot(record.arguments)
+        record.arguments = table.snapshot(record.arguments)
     return result
 
 
@@ -235,7 +226,7 @@ def _answer_by(facts: CallFacts, call: Call) -> Value | None:
         case "argument":
             return first
         case "function":
-            is_given = len(call.values) == 1 and isinstance(first, (*CALLABLE, Class))
+            is_given = len(call.values) == 1 and isinstance(first, (*table.CALLABLE, Class))
             return first if is_given else None
         case "unknown":
             return UNKNOWN
@@ -319,10 +310,10 @@ _CALLING: dict[str, Model] = {
 MODULES = (clusters, entry_points, estimators, feeds, keras, python, strategies, variables)
 
 
-def add_facts(rows: Iterable[CallFacts], table: Table[Model]) -> None:
+def add_facts(rows: Iterable[CallFacts], models: Table[Model]) -> None:
     """Enter the facts of rows: tpulint's own, and those of a team for its helper libraries."""
     for row in rows:
-        table.add(row.names, partial(_answer_by, row))
+        models.add(row.names, partial(_answer_by, row))
 
 
-add_facts(call_facts(), MODELS)
+add_facts(call_facts(), table.MODELS)
