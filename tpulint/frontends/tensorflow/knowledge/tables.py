@@ -92,15 +92,6 @@ def raised_errors() -> tuple[RaisedError, ...]:
     )
 
 
-@functools.cache
-def runtime_faults() -> dict[str, FaultRow]:
-    """Return the errors of the runtime that are more than their rule's, by the rule they name."""
-    return {
-        row["rule"]: FaultRow(tuple(row.get("rules", ())), row.get("anywhere", False))
-        for row in load_toml(RAISED_ERRORS)["fault"]
-    }
-
-
 # Messages of errors name variables and shapes: no release writes them alike for two programs.
 def text_pattern(text: str) -> re.Pattern[str]:
     """Return a pattern for `text`, in which `{}` stands for what differs from error to error."""
@@ -115,9 +106,13 @@ def raised_error(
     return next((row for row in raised_errors() if row.matches(types, message, passed)), None)
 
 
+@functools.cache
 def runtime_fault(rule: str) -> FaultRow:
     """Return what is known of an error of the runtime that names `rule`."""
-    return runtime_faults().get(rule, FaultRow((), False))
+    for row in load_toml(RAISED_ERRORS)["fault"]:
+        if row["rule"] == rule:
+            return FaultRow(tuple(row.get("rules", ())), row.get("anywhere", False))
+    return FaultRow((), False)
 
 
 TABLE = os.path.join(HERE, "calls.toml")
@@ -187,12 +182,8 @@ def call_facts() -> tuple[CallFacts, ...]:
     return load(TABLE)
 
 
-def last_names(rows: Iterable[CallFacts]) -> frozenset[str]:
-    """Return the last parts of the names of rows."""
-    return frozenset(name.rpartition(".")[2] for row in rows for name in row.names)
-
-
 @functools.cache
 def function_preserving() -> frozenset[str]:
     """Return the last names of decorators that hand back the function that they are given."""
-    return last_names(row for row in call_facts() if row.returns == "function")
+    rows = [row for row in call_facts() if row.returns == "function"]
+    return frozenset(name.rpartition(".")[2] for row in rows for name in row.names)

@@ -441,5 +441,4 @@ TRAINING_ARGUMENT = "training"
 # keras/src/optimizers/base_optimizer.py: the methods that an optimizer may have of its own.
 OPTIMIZER_STEPS = words("apply_gradients update_step _resource_apply_dense")
 # tensorflow/python/data/ops/dataset_ops.py: methods whose elements are those that they get.
-HAND_ON = words("cache filter prefetch repeat shard shuffle skip take take_while with_options")
-HAND_ON |= {"assert_cardinality"}
+HAND_ON = KEEP_ELEMENTS - {"batch"} | {"take_while", "assert_cardinality"}

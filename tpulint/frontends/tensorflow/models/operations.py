@@ -40,16 +40,17 @@ def answer(call: Call) -> Value:
     if call.receiver is not None:
         note_method(call)
         return unseen(call)
-    kind = result_kind(call.path)
-    if kind == "unseen":
-        note_outside(call.frame, call.path, call.values, call.site)
-    if kind == "operation":
-        return call.operation("operation")
-    if kind == "object":
-        return make_object(call)
-    if kind == "tensor":
-        return make_tensor(call)
-    return UNKNOWN if kind == "unknown" else unseen(call)
+    match result_kind(call.path):
+        case "operation":
+            return call.operation("operation")
+        case "object":
+            return make_object(call)
+        case "tensor":
+            return make_tensor(call)
+        case "unknown":
+            return UNKNOWN
+    note_outside(call.frame, call.path, call.values, call.site)
+    return unseen(call)
 
 
 @lru_cache(maxsize=4096)
@@ -192,7 +193,8 @@ def call_object(frame: Frame, callee: ExternalObject, args: Arguments, site: Sit
     if tensor.operation is not None and callee.callee is not None and callee.last.islower():
         tensor.operation.unseen = True  # what a function of a skipped module has returned
     is_casting = "keras" in callee.path and callee.last in tf_names.COMPUTING_LAYERS
-    if is_casting and has_policy(frame) and not keras_models.may_have_own_dtype(callee):
+    has_policy = isinstance(frame.library, Hooks) and frame.library.has_policy
+    if is_casting and has_policy and not keras_models.may_have_own_dtype(callee):
         tensor.dtype = tf_names.COMPUTE_DTYPE
     if is_loss(callee):
         tensor.shape = () if reduction_of(callee) in ("sum", "mean") else None
@@ -203,11 +205,6 @@ def call_object(frame: Frame, callee: ExternalObject, args: Arguments, site: Sit
     if is_asked_for and computation is not None and not frame.context.is_unrecorded:
         computation.calls.append(ApiCall(path, site, frame.context, args, callee, tensor))
     return keras_models.noted(frame, callee, args, site, tensor)
-
-
-def has_policy(frame: Frame) -> bool:
-    """Return whether a policy of Keras was met under which layers cast."""
-    return isinstance(frame.library, Hooks) and frame.library.has_policy
 
 
 @observe(*(f"?.{name}" for name in tf_names.SETS_POLICY))
