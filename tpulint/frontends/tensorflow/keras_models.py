@@ -215,8 +215,7 @@ def _reduction(value: Value) -> str | None:
 def is_dataset(value: Value) -> bool:
     """Return whether this is an input pipeline, as its name says."""
     return all(
-        isinstance(option, ExternalObject) and naming.DATASET.is_in(option.path)
-        for option in options(value)
+        isinstance(it, ExternalObject) and naming.DATASET.is_in(it.path) for it in options(value)
     )
 
 
@@ -363,16 +362,14 @@ def parts_of(start: Value | None) -> list[ExternalObject]:
 def reached_from(start: Value | None) -> list[Value]:
     """Return what a model is made of, and what that is made of."""
     reached: list[Value] = _held(start) if start is not None else []
-    seen: set[int] = set()
-    values: list[Value] = []
+    values: dict[int, Value] = {}
     for value in reached:  # it grows meanwhile
-        if len(seen) >= MAX_PARTS:
+        if len(values) >= MAX_PARTS:
             break
-        if id(value) not in seen:
-            seen.add(id(value))
-            values.append(value)
+        if id(value) not in values:
+            values[id(value)] = value
             reached += _held(value)
-    return values
+    return list(values.values())
 
 
 def attributes_of(value: Value) -> list[Value]:

@@ -34,8 +34,8 @@ class RemovedApi(Rule):
         for broken in groups.broken:
             report(broken.span, broken.message, certainty=Certainty.POSSIBLE, trace=broken.trace)
         # The methods that the class of their object no longer has.
-        for call in program.all_named(names.removed_methods()):
-            removed = names.removed_methods()[call.last]
+        for call in program.all_named(names.methods("removed")):
+            removed = names.methods("removed")[call.last]
             path = path_in_table(call) if call.path.startswith("?.") else ""
             if path.rpartition(".")[0] not in (removed.on, SEQUENTIAL):
                 continue

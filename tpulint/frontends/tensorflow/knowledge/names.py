@@ -245,18 +245,11 @@ def renames() -> tuple[Rename, ...]:
 
 
 @functools.cache
-def methods() -> dict[str, Method]:
-    """Return the methods that only one class has, by their names."""
-    return _methods("method")
+def methods(section: str = "method") -> dict[str, Method]:
+    """Return the methods that only one class has, by their names.
 
-
-@functools.cache
-def removed_methods() -> dict[str, Method]:
-    """Return the methods that releases dropped, by their names."""
-    return _methods("removed")
-
-
-def _methods(section: str) -> dict[str, Method]:
+    section: "removed" are those that releases dropped.
+    """
     rows = (Method(row["name"], row["on"], row.get("new", "")) for row in _renames_table()[section])
     return {row.name: row for row in rows}
 

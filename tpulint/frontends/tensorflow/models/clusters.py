@@ -30,11 +30,10 @@ def _spread_arguments(args: Arguments) -> Arguments:
     """Return the arguments, with the first version's `args=[...]` as the positional ones."""
     spread: list[Argument] = []
     for argument in args:
-        is_complete = isinstance(argument.value, Sequence) and not argument.value.open
-        if argument.keyword == "args" and is_complete:
-            assert isinstance(argument.value, Sequence)
-            spread += [Argument(None, "", item, argument.site) for item in argument.value.items]
-        elif not (argument.keyword == "args" and argument.value == NONE):
+        value = argument.value if argument.keyword == "args" else UNKNOWN
+        if isinstance(value, Sequence) and not value.open:
+            spread += calls.by_position(argument.site, *value.items)
+        elif value != NONE:
             spread.append(argument)
     return tuple(spread)
 

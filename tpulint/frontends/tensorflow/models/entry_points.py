@@ -268,11 +268,9 @@ def _training_loop(call: Call) -> Value:
                 tensor.uniform = True
     scope = Scope(WHILE, call.site)
     called = [(1, "body")] if call.name == "repeat" else [(0, "condition"), (1, "body")]
-    results: list[Value] = []
-    for position, keyword in called:
-        callee = call.get(keyword, position)
-        if callee is not None and not isinstance(callee, Tensor):
-            results.append(call.run_inside(scope, callee, values))
+    callees = [call.get(keyword, position) for position, keyword in called]
+    functions = [it for it in callees if it is not None and not isinstance(it, Tensor)]
+    results = [call.run_inside(scope, function, values) for function in functions]
     # The next iteration takes what the body returns, and so does who asks for the loop's result.
     outputs = [transfer.leave_control(call.frame, result, [], call.site) for result in results]
     transfer.touch(call.frame, call.values, call.site, call.name)

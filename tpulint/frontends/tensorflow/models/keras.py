@@ -223,8 +223,7 @@ def replay(
                 results[id(step)] = transfer.result(frame, taken, step.site or site)
             continue
         arguments_here = tuple(
-            argument._replace(value=transfer.each_tensor(argument.value, here))
-            for argument in step.arguments
+            it._replace(value=transfer.each_tensor(it.value, here)) for it in step.arguments
         )
         has_mode = any(it.keyword == tf_names.TRAINING_ARGUMENT for it in arguments_here)
         if not has_mode and not isinstance(layer, External):  # that is a function of TensorFlow

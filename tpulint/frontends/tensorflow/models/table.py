@@ -105,8 +105,7 @@ class Call:
     def run_inside(self, scope: Scope, callee: Value, values: list[Value] | Arguments) -> Value:
         """Call `callee` with one more scope around it."""
         args = tuple(
-            value if isinstance(value, Argument) else Argument(None, "", value, self.site)
-            for value in values
+            it if isinstance(it, Argument) else Argument(None, "", it, self.site) for it in values
         )
         with self.frame.within(scope):
             return calls.call(self.frame, callee, args, self.site, "")

@@ -132,7 +132,7 @@ def test_a_method_was_one_of_its_class(method: names.Method) -> None:
     assert not method.new or names.is_listed(f"{method.on}.{method.new}")
 
 
-@pytest.mark.parametrize("method", names.removed_methods().values(), ids=lambda row: row.name)
+@pytest.mark.parametrize("method", names.methods("removed").values(), ids=lambda row: row.name)
 def test_a_removed_method_was_one_of_its_class(method: names.Method) -> None:
     assert names.is_listed(method.path)
     assert not names.having(method.path) & 1 << ROW[releases.NEWEST]
