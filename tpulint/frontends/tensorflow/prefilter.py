@@ -129,7 +129,11 @@ def passes(data: bytes, wrappers: Iterable[str] = (), tpus: bool | None = None) 
         return False
     trains = any(word in data for word in _TRAINS)  # a Keras model, made in a scope
     calls = (*_RUNS, b".scope(") if trains else _RUNS
-    return _is_called_on_a_strategy(data, calls) or _obtains_a_strategy(data)
+    begins = (end - len(word) for word in calls for end in _ends_of(word, data))
+    # Called on what is named like a strategy.
+    if any(re.search(_STRATEGY, data[max(at - _BEFORE, 0) : at]) for at in begins):
+        return True
+    return _obtains_a_strategy(data)
 
 
 def _holds_sign(data: bytes, tpus: bool) -> bool:
@@ -153,11 +157,6 @@ def _ends_of(word: bytes, data: bytes) -> Iterator[int]:
     while start >= 0:
         yield start + len(word)
         start = data.find(word, start + 1)
-
-
-def _is_called_on_a_strategy(data: bytes, words: Iterable[bytes]) -> bool:
-    begins = (end - len(word) for word in words for end in _ends_of(word, data))
-    return any(re.search(_STRATEGY, data[max(at - _BEFORE, 0) : at]) for at in begins)
 
 
 # Soft device placement: what has no kernel runs on the host there. TensorFlow has it off while a

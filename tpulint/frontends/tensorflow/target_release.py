@@ -157,8 +157,13 @@ class Targets:
                 self._folders[folder] = self._required_in(folder)
             target = self._folders[folder]
             if target is not None:
-                described = (self._described_in(passed_folder) for passed_folder in passed)
-                return next((nearer for nearer in described if nearer is not None), target)
+                for nearer in passed:  # what the commands in a README install or run
+                    texts = self._texts(nearer, README_FILES)
+                    rows = [(row, path) for path, text in texts for row in in_commands(text)]
+                    required = [row for row in rows if row[0].mask]
+                    if required:
+                        return _combine(required)
+                return target
             passed.append(folder)
             above = os.path.dirname(folder)
             if above == folder or self._disk.exists(os.path.join(folder, ".git")):
@@ -179,12 +184,6 @@ class Targets:
             return None
         target = _combine(required) if required else Target(names.every(), False)
         return target._replace(legacy_keras=keras_2, needs_keras_2=is_needed)
-
-    def _described_in(self, folder: str) -> Target | None:
-        """Return what the commands in a folder's README install or run; None if nothing."""
-        texts = self._texts(folder, README_FILES)
-        required = [(row, path) for path, text in texts for row in in_commands(text) if row.mask]
-        return _combine(required) if required else None
 
     def _texts(self, folder: str, names: re.Pattern[str]) -> Iterator[tuple[str, str]]:
         """Yield the path and text of each file in a listed folder that has one of the `names`."""
