@@ -97,12 +97,8 @@ def is_guessed(context: Context, computation: Computation) -> bool:
 
 def is_met_anyway(access: Access, computation: Computation) -> bool:
     """Return whether a call accesses the variable whichever of several things it is made on."""
-    alike = [
-        other.context
-        for other in computation.accesses
-        if other.variable is access.variable
-        and (other.site, other.how) == (access.site, access.how)
-    ]
+    touch = (access.variable, access.site, access.how)
+    alike = [it.context for it in computation.accesses if (it.variable, it.site, it.how) == touch]
     tests = frozenset((key, at) for key, at in access.context.conditions if key.kind not in GUESSES)
     return cover(alike, access.context._replace(conditions=tests))
 

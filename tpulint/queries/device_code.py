@@ -53,10 +53,8 @@ OPENED_BY_CALL = ("outside_compilation", "map_outside_compilation")
 
 def is_after_step(context: Context) -> bool:
     """Return whether this is a `host_call` or `eval_metrics` function, which has no TPU context."""
-    clusters = [scope.payload for scope in context.since(COMPUTATION) if scope.kind == CLUSTER]
-    return any(
-        isinstance(cluster, Cluster) and cluster.kind not in OPENED_BY_CALL for cluster in clusters
-    )
+    payloads = [scope.payload for scope in context.since(COMPUTATION) if scope.kind == CLUSTER]
+    return any(isinstance(it, Cluster) and it.kind not in OPENED_BY_CALL for it in payloads)
 
 
 def is_graph_mode(cluster: Cluster) -> bool:
@@ -105,12 +103,6 @@ def called_in_place(program: Program, cluster: Cluster) -> Argument | None:
     return cluster.given if is_by_call and is_result_of_call(program, cluster.given) else None
 
 
-def calls_in_place(program: Program, computation: Computation) -> set[Site]:
-    """Return the calls in a computation that are meant for the host."""
-    calls = (called_in_place(program, cluster) for cluster in computation.clusters)
-    return {call.site for call in calls if call is not None}
-
-
 def is_result_of_call(program: Program, function: Argument | None) -> bool:
     """Return whether an argument, due to be a function, is a call that certainly gives none."""
     if function is None or not isinstance(function.node, CallNode):
@@ -145,19 +137,15 @@ class ArityMismatch(NamedTuple):
 
 def arity_mismatch(cluster: Cluster, fault: ArityFault) -> ArityMismatch | None:
     """Return the first of the cluster's callees for which `fault` has a reason."""
-    callees = options(cluster.callee)
-    misfits = [
-        (option, reason) for option in callees if (reason := fault(option, cluster.arguments))
-    ]
-    if not misfits:
-        return None
-    callee, reason = misfits[0]
-    is_certain = len(misfits) == len(callees) and not cluster.context.is_guess
-    return ArityMismatch(callee, reason, is_certain)
+    reasons = [(option, fault(option, cluster.arguments)) for option in options(cluster.callee)]
+    is_certain = all(reason for _, reason in reasons) and not cluster.context.is_guess
+    mismatches = (ArityMismatch(it, reason, is_certain) for it, reason in reasons if reason)
+    return next(mismatches, None)
 
 
 # Contexts that lead out of the computation: what is built in them is not the device's.
 LEADS_OUT = frozenset([CLEARS, GRAPH, INIT_SCOPE])
+LOOPS = (LOOP, WHILE)
 DEVICES = ("list_logical_devices", "list_physical_devices")
 GPU = Const("GPU")
 SETS_PLACEMENT = "set_soft_device_placement"
@@ -203,12 +191,16 @@ def _calls_on_device(program: Program, computation: Computation) -> Iterator[Api
         if call.last in DEVICES and any(argument.value == GPU for argument in call.arguments)
     }
     # What is called where it should be passed is TPU205, and meant for the host.
-    host_calls = calls_in_place(program, computation)
+    in_place = (called_in_place(program, cluster) for cluster in computation.clusters)
+    host_calls = {call.site for call in in_place if call is not None}
     is_on_device: dict[tuple[Scope, ...], bool] = {}  # many calls are in few places
     for call in computation.calls:
         scopes = call.context.scopes
         if scopes not in is_on_device:
-            is_on_device[scopes] = is_compiled(call.context) and not _is_over(gpus, call.context)
+            # A loop over the GPUs, of which a TPU's host has none, is not the device's.
+            loops = [scope for scope in call.context.since(COMPUTATION) if scope.kind in LOOPS]
+            is_over_gpus = any(getattr(loop.payload, "site", None) in gpus for loop in loops)
+            is_on_device[scopes] = is_compiled(call.context) and not is_over_gpus
         if is_on_device[scopes] and not (host_calls and _is_in(call, host_calls)):
             yield call
 
@@ -252,12 +244,6 @@ def entered_effects(context: Context) -> list[str]:
     return [scope.effect for scope in context.since(COMPUTATION) if scope.kind == WITH]
 
 
-def _is_over(gpus: set[Site], context: Context) -> bool:
-    """Return whether a loop around `context` runs over the GPUs, of which a TPU host has none."""
-    loops = [scope for scope in context.since(COMPUTATION) if scope.kind in (LOOP, WHILE)]
-    return any(getattr(loop.payload, "site", None) in gpus for loop in loops)
-
-
 def is_softly_placed(program: Program, computation: Computation) -> bool:
     """Return whether every program that runs this moves what has no kernel to the host."""
     return soft_placement(program, computation) == ON
@@ -273,33 +259,30 @@ def soft_placement(program: Program, computation: Computation) -> str | None:
     strategy = computation.call.receiver
     if isinstance(strategy, Strategy) and isinstance(strategy.made, Context):
         ways.append(strategy.made)
-    if any(
-        any(
+    for call in program.named.get(SETS_PLACEMENT, ()):
+        enabled = call.argument("enabled", 0)
+        is_on = enabled is not None and enabled.value == Const(True)
+        if is_on and any(
             call.context.run == way.run and call.context.conditions <= way.conditions
             for way in ways
-        )
-        and (enabled := call.argument("enabled", 0)) is not None
-        and enabled.value == Const(True)
-        for call in program.named.get(SETS_PLACEMENT, ())
-    ):
-        return ON
+        ):
+            return ON
     calls = computation.context.call_chain
     # The program is the module in which the outermost call is.
     first = calls[0].site if calls else computation.site
     return program.soft_placement.get(first.module.path)
 
 
-def may_be_same_variable(left: Variable, right: Variable) -> bool:
-    """Return whether the two are one variable, or one is among the weights that the other is."""
-    return left is right or left.whole is right or right.whole is left
+def is_order_relevant(first: Access, second: Access) -> bool:
+    """Return whether their order matters: one variable, of which one writes, on one run.
 
-
-def is_order_relevant(left: Access, right: Access) -> bool:
-    """Return whether their order matters: one variable, of which one writes, on one run."""
+    One variable may be among the weights that the other is.
+    """
+    left, right = first.variable, second.variable
     return (
-        may_be_same_variable(left.variable, right.variable)
-        and not left.mode == right.mode == "read"
-        and not left.context.excludes(right.context)
+        (left is right or left.whole is right or right.whole is left)
+        and not first.mode == second.mode == "read"
+        and not first.context.excludes(second.context)
     )
 
 

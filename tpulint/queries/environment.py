@@ -53,7 +53,7 @@ def entry_modules(events: Iterable[Event]) -> list[tuple[Event, Module]]:
     for event in events:
         by_site[event.site].append(event)
     return [
-        (event, _entry_module(event))
+        (event, (event.context.call_chain or (event,))[0].site.module)
         for same_place in by_site.values()
         for event in _not_called(same_place)
     ]
@@ -84,11 +84,6 @@ def _is_uncalled(event: ApiCall | Computation) -> bool:
     scopes = event.context.scopes
     has_caller = bool(event.context.call_chain)
     return has_caller and bool(scopes) and scopes[0].kind == NO_KNOWN_CALLER
-
-
-def _entry_module(event: ApiCall | Computation) -> Module:
-    call_chain = event.context.call_chain
-    return call_chain[0].site.module if call_chain else event.site.module
 
 
 def may_share_a_process(program: Program, module: Module, other: Module) -> bool:
@@ -168,15 +163,6 @@ def makes_ragged(call: ApiCall) -> bool:
     )
 
 
-def built_of_ragged(program: Program, call: ApiCall) -> operations.BuiltOperation | None:
-    """Return what a function of TensorFlow builds where it is given a ragged tensor."""
-    if call.last not in OF_RAGGED or call.path != f"tensorflow.{call.last}" or not call.arguments:
-        return None
-    makers = program.by_result.get(id(call.arguments[0].value), ())
-    is_ragged = any(makes_ragged(maker) and maker.last != "constant" for maker in makers)
-    return operations.BuiltOperation((OF_RAGGED[call.last],), True) if is_ragged else None
-
-
 def operation_built(program: Program, call: ApiCall) -> operations.BuiltOperation | None:
     """Return the operation that a call builds and that is not compiled, if any.
 
@@ -193,8 +179,19 @@ def operation_built(program: Program, call: ApiCall) -> operations.BuiltOperatio
         rows = operations.builds_by_argument(path)
         built = next((row for only_if, row in rows if _is_so(call, only_if)), None)
     if built is None and operations.is_new_kernel(path):
-        built = operations.builds_in(path, _releases_at(program, call.site))
-    return built or built_of_ragged(program, call)
+        target = program.targets.of(call.site.module.filename)
+        mask = target.mask
+        if not target.stated:
+            mask = allowed([("<", "2.0")]) if is_for_tensorflow_1(program, call.site) else 0
+        written_for = (release for i, release in enumerate(releases()) if mask >> i & 1)
+        built = operations.builds_in(path, tuple(written_for))
+    if built is not None or call.last not in OF_RAGGED or path != f"tensorflow.{call.last}":
+        return built
+    makers = [
+        maker for it in call.arguments[:1] for maker in program.by_result.get(id(it.value), ())
+    ]
+    is_ragged = any(makes_ragged(maker) and maker.last != "constant" for maker in makers)
+    return operations.BuiltOperation((OF_RAGGED[call.last],), True) if is_ragged else None
 
 
 @lru_cache(maxsize=8192)
@@ -218,20 +215,9 @@ def _is_so(call: ApiCall, only_if: operations.OnlyIf) -> bool:
     values = options(NONE if argument is None else argument.value)
     if not only_if.values:
         return NONE in values
-    return any(
-        (str(value.value) if isinstance(value, Const) else value.last) in only_if.values
-        for value in values
-        if isinstance(value, (Const, External))
-    )
-
-
-def _releases_at(program: Program, site: Site) -> tuple[str, ...]:
-    """Return the releases that a place is written for, the oldest first; none if any may do."""
-    target = program.targets.of(site.module.filename)
-    mask = target.mask
-    if not target.stated:
-        mask = allowed([("<", "2.0")]) if is_for_tensorflow_1(program, site) else 0
-    return tuple(release for i, release in enumerate(releases()) if mask >> i & 1)
+    texts = [str(value.value) for value in values if isinstance(value, Const)]
+    texts += [value.last for value in values if isinstance(value, External)]
+    return any(text in only_if.values for text in texts)
 
 
 def is_written_for(program: Program, path: str, releases_mask: int) -> bool:
@@ -297,33 +283,29 @@ def is_for_tensorflow_1(program: Program, site: Site) -> bool:
 
 def _imports_contrib(module: Module) -> bool:
     """Return whether the module imports `tensorflow.contrib`, or of it, under no `try`."""
+    modules: list[str] = []
     for node in module.facts.body:
         match node:
             case Import(names=names):
-                modules = [alias.name for alias in names]
+                modules += [alias.name for alias in names]
             case ImportFrom(module="tensorflow", level=0, names=names):
-                modules = [f"tensorflow.{alias.name}" for alias in names or ()]
+                modules += [f"tensorflow.{alias.name}" for alias in names or ()]
             case ImportFrom(module=dotted, level=0):
-                modules = [dotted]
-            case _:
-                continue
-        if any(f"{name}.".startswith("tensorflow.contrib.") for name in modules):
-            return True
-    return False
+                modules.append(dotted)
+    return any(f"{name}.".startswith("tensorflow.contrib.") for name in modules)
 
 
 def follow_policy_on_tpu(program: Program) -> bool:
     """Return whether a layer that certainly is a TPU's computes in the dtype of Keras's policy."""
     for call in program.calls:
         layer, context = call.result, call.context
-        if not isinstance(layer, ExternalObject):
+        if not isinstance(layer, ExternalObject) or "keras" not in layer.path:
             continue
-        if call.last not in LAYERS_WITH_WEIGHTS and ".applications." not in layer.path:
-            continue
-        strategy = scope_strategy(context)
-        is_tpus = strategy is not None and strategy.kind == "tpu" and not context.is_guess
-        if is_tpus and "keras" in layer.path and not may_have_own_dtype(layer):
-            return True
+        if call.last in LAYERS_WITH_WEIGHTS or ".applications." in layer.path:
+            strategy = scope_strategy(context)
+            is_tpus = strategy is not None and strategy.kind == "tpu" and not context.is_guess
+            if is_tpus and not may_have_own_dtype(layer):
+                return True
     return False
 
 

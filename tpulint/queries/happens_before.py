@@ -12,6 +12,8 @@ from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator
 from collections.abc import Mapping as MappingOf
 from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import takewhile
 
 from tpulint.absint.domain.context import (
     CLEARS,
@@ -36,7 +38,7 @@ from tpulint.absint.domain.events import (
     Variable,
 )
 from tpulint.absint.domain.objects import ExternalObject, Instance, Mapping, Sequence
-from tpulint.absint.domain.structures import with_alternatives
+from tpulint.absint.domain.structures import parts, with_alternatives
 from tpulint.absint.domain.values import UNKNOWN, Const, Opaque, Value, options
 from tpulint.frontends.tensorflow.knowledge.tf_names import HOST_FUNCTIONS
 from tpulint.frontends.tensorflow.program import Program, answered_once
@@ -121,16 +123,15 @@ class GraphRegion:
     def _connect(self, operation: Operation) -> None:
         node = self._of.get(id(operation))
         for source in operation.sources:
-            self._edge(source, node, data=True, is_certain=not operation.unseen)
+            self._edge(source, node, True, not operation.unseen)
         for source in operation.after:
-            self._edge(source, node, data=False, is_certain=True)
-        if node is None:
-            return
-        for source, is_certain in given_by_scopes(operation.context):
-            self._edge(source, node, data=False, is_certain=is_certain)
+            self._edge(source, node, False, True)
+        if node is not None:
+            for source, is_certain in given_by_scopes(operation.context):
+                self._edge(source, node, False, is_certain)
 
     def _edge(
-        self, source: Operation, user: GraphNode | None, *, data: bool, is_certain: bool
+        self, source: Operation, user: GraphNode | None, is_data: bool, is_certain: bool
     ) -> None:
         before = self._of.get(id(source))
         if before is None or before is user:
@@ -138,7 +139,7 @@ class GraphRegion:
         if user is None:
             before.is_taken = True
         else:
-            _join(before, user, data, is_certain)
+            _join(before, user, is_data, is_certain)
 
     @property
     def _orders_by_itself(self) -> bool:
@@ -160,10 +161,7 @@ class GraphRegion:
                     continue
                 if share_loop(other.context, access.context):
                     _join(node, earlier, False, False)  # of the next round
-                elif any(
-                    _is_between(other, other_access, access)
-                    for other_access, _ in before[place + 1 :]
-                ):
+                elif any(_is_between(other, it, access) for it, _ in before[place + 1 :]):
                     continue
                 _join(earlier, node, False, is_certain_access(other) and is_certain_access(access))
             before.append((access, node))
@@ -171,26 +169,18 @@ class GraphRegion:
     def _order_effects(self) -> None:
         before: GraphNode | None = None
         for operation in self.computation.operations:
-            node = self._of.get(id(operation))
-            if node is None or not operation.ordered:
-                continue
-            if before is not None and before is not node:
-                _join(before, node, False, True)
-            before = node
+            node = self._of.get(id(operation)) if operation.ordered else None
+            if node is not None:
+                if before is not None and before is not node:
+                    _join(before, node, False, True)
+                before = node
 
     def _order_results(self) -> None:
         """Order the results of a conditional, loop or call after its effects."""
-        if not self._bodies:
-            return
         effects = [access.operation for access in self.computation.accesses]
-        effects += [
-            operation
-            for operation in self.computation.operations
-            if operation.ordered or operation.kept
-        ]
-        for operation in effects:
-            node = self._of.get(id(operation))
-            if node is not None:
+        effects += [it for it in self.computation.operations if it.ordered or it.kept]
+        for operation in effects if self._bodies else ():
+            if (node := self._of.get(id(operation))) is not None:
                 node.is_waited_for = True
 
 
@@ -209,17 +199,12 @@ def bodies_of(context: Context) -> list[Scope]:
 
 def bodies_around(cluster: Cluster) -> tuple[Scope, ...]:
     """Return the bodies of conditionals, loops and calls around the cluster, outermost first."""
-    bodies: list[Scope] = []
-    for scope in scopes_of(cluster.context):
-        if scope.kind == CLUSTER:
-            break
-        if scope.kind in BODIES:
-            bodies.append(scope)
-    return tuple(bodies)
+    around = takewhile(lambda scope: scope.kind != CLUSTER, scopes_of(cluster.context))
+    return tuple(scope for scope in around if scope.kind in BODIES)
 
 
-def given_by_scopes(context: Context) -> Iterator[tuple[Operation, bool]]:
-    """Yield what an operation waits for because of where it is built.
+def given_by_scopes(context: Context) -> list[tuple[Operation, bool]]:
+    """Return what an operation waits for because of where it is built, and if it surely does.
 
     These are explicit dependencies, and the tensors that decide on a body.
     """
@@ -227,15 +212,16 @@ def given_by_scopes(context: Context) -> Iterator[tuple[Operation, bool]]:
     for scope in scopes_of(context):
         if scope.effect in (CLEARS, INIT_SCOPE):
             operations = []
-        elif isinstance(scope.payload, Value) and scope.effect == DEPENDENCIES:
-            made_by = _made_by(scope.payload)
-            operations += [
-                (operation, is_certain and not scope.is_uncertain)
-                for operation, is_certain in made_by
-            ]
-        elif isinstance(scope.payload, Value) and scope.kind in (COND, WHILE):
-            operations += list(_made_by(scope.payload))
-    return iter(operations)
+        elif isinstance(scope.payload, Value):
+            is_dependency = scope.effect == DEPENDENCIES
+            is_sure = not (is_dependency and scope.is_uncertain)
+            if is_dependency or scope.kind in (COND, WHILE):
+                operations += [
+                    (tensor.operation, is_sure and not alternative)
+                    for tensor, alternative in with_alternatives(scope.payload)
+                    if tensor.operation is not None
+                ]
+    return operations
 
 
 def _is_between(first: Access, between: Access, last: Access) -> bool:
@@ -249,24 +235,15 @@ def _is_between(first: Access, between: Access, last: Access) -> bool:
     )
 
 
-def _made_by(value: Value) -> Iterator[tuple[Operation, bool]]:
-    for tensor, alternative in with_alternatives(value):
-        if tensor.operation is not None:
-            yield tensor.operation, not alternative
-
-
 def body_key(scope: Scope) -> Hashable:
-    """Return what the bodies of one conditional, loop or call share."""
-    return scope.site, _identity(scope)
-
-
-def _identity(scope: Scope) -> int:
-    """Return what the bodies of one conditional share: the very tensor that decides."""
+    """Return what the bodies of one conditional share, the very tensor that decides, or a loop."""
     decides = scope.payload
-    if scope.kind != COND or not isinstance(decides, Value):
-        return id(scope)
-    shared = all(isinstance(option, (Tensor, Opaque)) for option in options(decides))
-    return id(decides) if shared else id(scope)
+    is_shared = (
+        scope.kind == COND
+        and isinstance(decides, Value)
+        and all(isinstance(option, (Tensor, Opaque)) for option in options(decides))
+    )
+    return scope.site, id(decides if is_shared else scope)
 
 
 def _join(source: GraphNode, user: GraphNode, data: bool, is_certain: bool) -> None:
@@ -291,20 +268,24 @@ class Results:
 def results_of(computation: Computation) -> Results:
     value = computation.result if computation.result is not None else UNKNOWN
     leaves = list(_leaves(value))
-    operations = [
-        leaf.operation for leaf in leaves if isinstance(leaf, Tensor) and leaf.operation is not None
-    ]
+    made_by = [leaf.operation for leaf in leaves if isinstance(leaf, Tensor)]
     complete = all(isinstance(leaf, (Tensor, Variable, Const)) for leaf in leaves)
-    return Results(tuple(operations), complete, all(map(_is_flat, options(value))))
+    is_flat = all(map(_is_flat, options(value)))
+    return Results(tuple(filter(None, made_by)), complete, is_flat)
+
+
+def _is_flat(value: Value) -> bool:
+    if not isinstance(value, Sequence):
+        return not isinstance(value, Mapping)
+    inner = (option for item in value.items for option in options(item))
+    return not any(isinstance(option, (Sequence, Mapping)) for option in inner)
 
 
 def _leaves(value: Value, depth: int = 5) -> Iterator[Value]:
     for option in options(value):
         inner: list[Value] | None = None
-        if isinstance(option, Sequence):
-            inner = [*option.items, *([UNKNOWN] if option.open else [])]
-        elif isinstance(option, Mapping):
-            inner = [*option.items.values(), *([UNKNOWN] if option.open else [])]
+        if isinstance(option, (Sequence, Mapping)):
+            inner = [*parts(option), *([UNKNOWN] if option.open else [])]
         elif isinstance(option, (ExternalObject, Instance)):
             inner = [*option.attributes.values(), UNKNOWN]
             if isinstance(option, ExternalObject):
@@ -312,17 +293,8 @@ def _leaves(value: Value, depth: int = 5) -> Iterator[Value]:
         if inner is None or not depth:
             yield option
         else:
-            for region in inner:
-                yield from _leaves(region, depth - 1)
-
-
-def _is_flat(value: Value) -> bool:
-    if isinstance(value, Mapping):
-        return False
-    structures = (Sequence, Mapping)
-    return not isinstance(value, Sequence) or not any(
-        isinstance(option, structures) for item in value.items for option in options(item)
-    )
+            for part in inner:
+                yield from _leaves(part, depth - 1)
 
 
 class HappensBefore:
@@ -334,7 +306,6 @@ class HappensBefore:
         self._orders: dict[tuple[int, int], HostOrder[GraphNode]] = {}
         self._results: Results = results_of(computation)
         self._live = self._needed_by(self._effects())
-        self._needed: set[int] | None = None
 
     def is_live(self, node: GraphNode) -> bool:
         """Return whether anything comes of the node: TensorFlow prunes the others."""
@@ -342,10 +313,12 @@ class HappensBefore:
             id(operation) in self._live for operation in node.operations
         )
 
+    @cached_property
+    def _needed(self) -> set[int]:
+        return self._needed_by([])
+
     def needs(self, operation: Operation) -> bool:
         """Return whether the results certainly need the operation."""
-        if self._needed is None:
-            self._needed = self._needed_by([])
         return id(operation) in self._needed
 
     def placement(self, access: Access) -> Placement | None:
@@ -378,7 +351,8 @@ class HappensBefore:
     def _order(self, region: GraphRegion, place: Context) -> HostOrder[GraphNode]:
         key = id(region), id(place)
         if key not in self._orders:
-            self._orders[key] = HostOrder(_RegionAtPlace(self, region, place))
+            graph = _RegionAtPlace(self, place, region.is_top, region.host_nodes)
+            self._orders[key] = HostOrder(graph)
         return self._orders[key]
 
     def _region(self, bodies: tuple[Scope, ...]) -> GraphRegion:
@@ -394,16 +368,11 @@ class HappensBefore:
 
     def _effects(self) -> list[Operation]:
         """Return the operations that TensorFlow never prunes."""
-        effects = [
-            access.operation
-            for access in self._computation.accesses
-            if access.operation is not None
+        touches = [access.operation for access in self._computation.accesses]
+        return [
+            *filter(None, touches),
+            *(it for it in self._computation.operations if it.unseen or it.ordered or it.kept),
         ]
-        for operation in self._computation.operations:
-            effects += (
-                [operation] if operation.unseen or operation.ordered or operation.kept else []
-            )
-        return effects
 
     def _needed_by(self, roots: list[Operation]) -> set[int]:
         """Return the operations that `roots` or results depend on, by identity."""
@@ -442,16 +411,9 @@ class _RegionAtPlace:
     """A region on the runs that reach `place`."""
 
     computation_order: HappensBefore
-    region: GraphRegion
     place: Context
-
-    @property
-    def is_top(self) -> bool:
-        return self.region.is_top
-
-    @property
-    def host_nodes(self) -> list[GraphNode]:
-        return self.region.host_nodes
+    is_top: bool
+    host_nodes: list[GraphNode]
 
     def cluster_of(self, node: GraphNode) -> Cluster | None:
         return node.cluster
