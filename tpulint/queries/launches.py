@@ -31,25 +31,8 @@ from tpulint.queries.entry_calls import (
     surely_uses_tpu,
 )
 from tpulint.queries.input_pipelines import amounts, keeps_remainder, last_batches, trains_on
-from tpulint.syntax.nodes import (
-    AnnotatedAssign,
-    Assign,
-    AugmentedAssign,
-    BinaryOperation,
-    Compare,
-    Constant,
-    Expression,
-    For,
-    Jump,
-    Name,
-    Not,
-    Raise,
-    Return,
-    Statement,
-    Yield,
-    YieldFrom,
-    walk,
-)
+from tpulint.syntax import nodes
+from tpulint.syntax.nodes import walk
 
 # Fewer steps than these are an example or a test: nobody waits for them.
 FEW_STEPS = 20
@@ -62,7 +45,7 @@ _COMPARISONS = {
     "GreaterThanEqual": operator.ge,
 }
 LOOPS = (LOOP, ROUND, WHILE)
-LEAVES = (Jump, Raise, Return, Yield, YieldFrom)
+LEAVES = (nodes.Jump, nodes.Raise, nodes.Return, nodes.Yield, nodes.YieldFrom)
 UPDATES = frozenset(["apply_gradients", "minimize"])
 KERAS_TRAINING = frozenset(name for name, step in STEPS.items() if step == "train_step")
 
@@ -205,7 +188,7 @@ def most_rounds(program: Program, loop: Scope, place: Context | None = None) -> 
     if items is None:
         return inf
     node = _statement(loop)
-    if place is None or node is None or not isinstance(node.target, Name):
+    if place is None or node is None or not isinstance(node.target, nodes.Name):
         return len(items)
     if node.target.id in _assigned_in(node.body):
         return len(items)
@@ -221,29 +204,29 @@ def most_rounds(program: Program, loop: Scope, place: Context | None = None) -> 
     )
 
 
-def _statement(loop: Scope) -> For | None:
+def _statement(loop: Scope) -> nodes.For | None:
     """Return the `for` of a loop, if it is one."""
-    return loop.site.module.node_at(loop.site.place, For)
+    return loop.site.module.node_at(loop.site.place, nodes.For)
 
 
-def _assigned_in(body: list[Statement]) -> set[str]:
+def _assigned_in(body: list[nodes.Statement]) -> set[str]:
     """Return the names that a loop's body sets."""
-    targets: list[Expression] = []
+    targets: list[nodes.Expression] = []
     for node in walk(*body):
-        if isinstance(node, Assign):
+        if isinstance(node, nodes.Assign):
             targets += node.targets
-        elif isinstance(node, (AugmentedAssign, AnnotatedAssign, For)):
+        elif isinstance(node, (nodes.AugmentedAssign, nodes.AnnotatedAssign, nodes.For)):
             targets.append(node.target)
-    return {node.id for node in walk(*targets) if isinstance(node, Name)}
+    return {node.id for node in walk(*targets) if isinstance(node, nodes.Name)}
 
 
-def _truth_for(test: Expression, names: Mapping[str, int | None]) -> bool | None:
+def _truth_for(test: nodes.Expression, names: Mapping[str, int | None]) -> bool | None:
     """Return the answer of a test on whole numbers, for these values of its names."""
     match test:
-        case Not(operand=operand):
+        case nodes.Not(operand=operand):
             answer = _truth_for(operand, names)
             return None if answer is None else not answer
-        case Compare(left=first, comparisons=[comparison]):
+        case nodes.Compare(left=first, comparisons=[comparison]):
             left, right = _evaluate(first, names), _evaluate(comparison.right, names)
             compare = _COMPARISONS.get(comparison.op)
             if left is None or right is None or compare is None:
@@ -253,13 +236,13 @@ def _truth_for(test: Expression, names: Mapping[str, int | None]) -> bool | None
     return None if number is None else bool(number)
 
 
-def _evaluate(expression: Expression, names: Mapping[str, int | None]) -> int | None:
+def _evaluate(expression: nodes.Expression, names: Mapping[str, int | None]) -> int | None:
     match expression:
-        case Constant(value=value):
+        case nodes.Constant(value=value):
             return value if type(value) is int else None
-        case Name(id=name):
+        case nodes.Name(id=name):
             return names.get(name)
-        case BinaryOperation(op="Modulo", left=first, right=second):
+        case nodes.BinaryOperation(op="Modulo", left=first, right=second):
             left, right = _evaluate(first, names), _evaluate(second, names)
             return left % right if left is not None and right else None
     return None
