@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from tpulint.absint.domain.context import CLEARS, INIT_SCOPE, WITH, Scope
+from tpulint.absint.domain.context import CLEARS, COMPUTATION, INIT_SCOPE, WITH, Scope
 from tpulint.absint.domain.events import Cluster
 from tpulint.absint.domain.site import Site
 from tpulint.diagnostics.traces import device_path, device_step
-from tpulint.finding import Severity, Step
+from tpulint.finding import Severity
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.certainty import definite_if, is_on_tpu
 from tpulint.queries.device_code import OPENED_BY_CALL
@@ -32,29 +32,26 @@ class ContextCleared(Rule):
                 by_call[cluster.named].append(cluster)
         for site, clusters in by_call.items():
             clearing = [_clearing_scope(cluster) for cluster in clusters]
-            by = [
-                (cluster, scope) for cluster, scope in zip(clusters, clearing, strict=True) if scope
-            ]
-            if not by:
+            cleared_in = (
+                (it, scope) for it, scope in zip(clusters, clearing, strict=True) if scope
+            )
+            cluster, cleared = next(cleared_in, (clusters[0], None))
+            if cleared is None:
                 continue
-            cluster, cleared = by[0]
+            assert cluster.computation is not None
             name = NAMES[cleared.effect]
             report(
                 site.span,
                 f"`{name}` has cleared the TPU context: the function runs in "
                 "place, outside the computation; call it outside this block",
                 certainty=definite_if(*map(_is_certain, clusters, clearing)),
-                trace=_trace(cluster, cleared, name),
+                trace=device_path(
+                    cluster.computation,
+                    cluster.context,
+                    device_step(cleared.site, f"`{name}` clears the TPU context"),
+                    device_step(cluster.site, "finds no TPU context"),
+                ),
             )
-
-
-def _trace(cluster: Cluster, cleared: Scope, name: str) -> tuple[Step, ...]:
-    assert cluster.computation is not None
-    steps = (
-        device_step(cleared.site, f"`{name}` clears the TPU context"),
-        device_step(cluster.site, "finds no TPU context"),
-    )
-    return device_path(cluster.computation, cluster.context, *steps)
 
 
 def _is_certain(cluster: Cluster, cleared: Scope | None) -> bool:
@@ -66,7 +63,5 @@ def _is_certain(cluster: Cluster, cleared: Scope | None) -> bool:
 
 def _clearing_scope(cluster: Cluster) -> Scope | None:
     """Return the context between the computation and the call that clears the computation's."""
-    for scope in cluster.context.since("computation"):
-        if scope.kind == WITH and scope.effect in NAMES:
-            return scope
-    return None
+    around = (scope for scope in cluster.context.since(COMPUTATION) if scope.kind == WITH)
+    return next((scope for scope in around if scope.effect in NAMES), None)

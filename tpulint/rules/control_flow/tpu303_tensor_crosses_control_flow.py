@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tpulint.absint.domain.context import COND, LOOP, WHILE, Scope
-from tpulint.absint.domain.events import Computation, Use
-from tpulint.diagnostics.traces import Culprit, device_path, device_step, in_calls
+from tpulint.absint.domain.events import Use
+from tpulint.diagnostics.traces import device_path, device_step, in_calls
 from tpulint.finding import DEVICE_LANE, Certainty, Severity, Step
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.certainty import definite_if, is_in_every_trace
@@ -23,12 +23,12 @@ class TensorCrossesControlFlow(Rule):
     def check(self, program: Program, report: Report) -> None:
         for computation in program.computations:
             for use in computation.uses:
-                scope = _left_scope(use)
+                scope, place = _left_scope(use), use.tensor.site
                 # Python's own `if` and `for` carry what they assign.
                 if scope.kind not in PLACES or scope.converted or use.alternative:
                     continue
                 # `if a: x = f()` and later `if a: g(x)`: no run takes the one without the other.
-                if is_exclusive(use):
+                if place is None or is_exclusive(use):
                     continue
                 culprit = in_calls(computation.calls, use.site, use.tensor)
                 report(
@@ -40,15 +40,13 @@ class TensorCrossesControlFlow(Rule):
                         not use.context.is_guess,
                         is_in_every_trace(computation, use.context),
                     ),
-                    trace=_trace(computation, use, scope, culprit),
+                    trace=device_path(
+                        computation,
+                        use.context,
+                        device_step(place, f"is made in {PLACES[scope.kind]}"),
+                        Step(DEVICE_LANE, culprit.span, "is used outside it"),
+                    ),
                 )
-
-
-def _trace(computation: Computation, use: Use, scope: Scope, culprit: Culprit) -> tuple[Step, ...]:
-    assert use.tensor.site is not None
-    making = device_step(use.tensor.site, f"is made in {PLACES[scope.kind]}")
-    used = Step(DEVICE_LANE, culprit.span, "is used outside it")
-    return device_path(computation, use.context, making, used)
 
 
 def is_exclusive(use: Use) -> bool:

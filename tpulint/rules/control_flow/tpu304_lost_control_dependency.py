@@ -7,7 +7,6 @@ from collections import defaultdict
 from tpulint.absint.domain.events import Dependencies
 from tpulint.absint.domain.objects import Sequence
 from tpulint.absint.domain.site import Site
-from tpulint.absint.domain.values import Value
 from tpulint.finding import Certainty, Severity
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.rules.base import Report, Rule, register
@@ -33,7 +32,9 @@ class LostControlDependency(Rule):
                 # One block is read once per context; in one of them it may create something.
                 if any(block.operations for block in blocks):
                     continue
-                are_known = all(_is_known(block) for block in blocks)
+                # Something is asked for: a list that a loop fills may stay empty.
+                lists = [block.inputs for block in blocks]
+                are_known = all(isinstance(it, Sequence) and not it.open for it in lists)
                 report(
                     site.span,
                     "no operation is created in this block, so its control dependencies have no"
@@ -45,25 +46,12 @@ class LostControlDependency(Rule):
 def _is_redundant(block: Dependencies) -> bool:
     """Return whether nothing is lost: none is asked for, all are returned, tf.function orders."""
     inputs = block.inputs
+    if block.context.traced or not isinstance(inputs, Sequence) or inputs.open:
+        return block.context.traced
     # `control_dependencies([])` asks for nothing, so nothing is lost.
-    empty = isinstance(inputs, Sequence) and not inputs.items and not inputs.open
-    return empty or block.context.traced or _returns_all(block)
-
-
-def _returns_all(block: Dependencies) -> bool:
-    """Return whether the block returns the dependencies themselves, so that its users have them."""
-    if not isinstance(block.inputs, Sequence) or block.inputs.open or not block.returned:
-        return False
-    inputs = {id(item) for item in block.inputs.items}
-    returned = [_flat(value) for value in block.returned]
-    return all(inputs <= {id(value) for value in values} for values in returned)
-
-
-def _flat(value: Value) -> list[Value]:
-    return list(value.items) if isinstance(value, Sequence) else [value]
-
-
-def _is_known(block: Dependencies) -> bool:
-    """Return whether something is asked for: a list that a loop fills may stay empty."""
-    inputs = block.inputs
-    return isinstance(inputs, Sequence) and not inputs.open
+    if not inputs.items:
+        return True
+    # Whoever uses what the block returns has the dependencies.
+    asked = set(map(id, inputs.items))
+    returned = [it.items if isinstance(it, Sequence) else [it] for it in block.returned]
+    return bool(returned) and all(asked <= set(map(id, values)) for values in returned)

@@ -17,7 +17,7 @@ from tpulint.finding import HOST_LANE, Severity
 from tpulint.frontends.tensorflow.branch_tests import asks_about, is_for, is_for_gpu
 from tpulint.frontends.tensorflow.knowledge import naming
 from tpulint.frontends.tensorflow.knowledge.operations import BuiltOperation
-from tpulint.frontends.tensorflow.knowledge.tf_names import MODEL_FN, is_tensorflow
+from tpulint.frontends.tensorflow.knowledge.tf_names import MODEL_FN, is_tensorflow, words
 from tpulint.frontends.tensorflow.program import Program, answered_once
 from tpulint.queries.certainty import compiled_if, doubt_about
 from tpulint.queries.device_code import compiled_calls, is_compiled, is_softly_placed, iterated_by
@@ -34,9 +34,7 @@ READS_WHOLE = frozenset(["get_single_element", "reduce"])  # methods of datasets
 IF_ON = "if this is on where a TPU runs it"
 # Functions that a model_fn calls to drop the summaries that its helpers made.
 EMPTIES = frozenset(["clear_collection", "get_collection_ref", "remove_summaries"])
-V1_SUMMARIES = frozenset(
-    ["ScalarSummary", "HistogramSummary", "ImageSummary", "AudioSummaryV2", "TensorSummaryV2"]
-)
+V1_SUMMARIES = words("ScalarSummary HistogramSummary ImageSummary AudioSummaryV2 TensorSummaryV2")
 
 
 @register
@@ -57,10 +55,14 @@ class UnsupportedOp(Rule):
             if "Placeholder" in built.operations and is_conditional:
                 continue  # models make placeholders for what runs an exported graph, on no TPU
             is_dropped = is_dropped_by_1(built, call, computation)
-            is_built = not is_dropped and _is_built(built, call, program, computation)
+            is_built, doubt = _certainty(program, computation, call, built)
+            if is_dropped:
+                is_built, doubt = False, BY_RELEASE
             sites = (call.site, computation.call.site)
+            # An Estimator merges the summaries of TensorFlow 1, and runs them.
+            is_merged = computation.kind == MODEL_FN and _folder(call) not in emptied
             if (
-                is_never_fetched(built, call, computation, emptied)
+                (not is_merged and V1_SUMMARIES.issuperset(built.operations))
                 or (is_dropped and any(is_for_tensorflow_1(program, site) for site in sites))
                 or (built.writer and not is_built and asks_about(call.context, naming.SUMMARIES))
             ):
@@ -68,7 +70,6 @@ class UnsupportedOp(Rule):
             layer = called_layer(call)
             what = " or ".join(f"`{operation}`" for operation in built.operations)
             release = f" in TensorFlow {built.release}" if built.release else ""
-            doubt = BY_RELEASE if is_dropped else _doubt(program, computation, call, built)
             step = f"builds {what} on the device"
             report(
                 call.site.span,
@@ -152,28 +153,20 @@ def advice(call: ApiCall, built: BuiltOperation, computation: Computation) -> st
     return "send it to the host with `outside_compilation`"
 
 
-def _doubt(program: Program, computation: Computation, call: ApiCall, built: BuiltOperation) -> str:
-    """Return what settles whether the operation is there, and has no kernel."""
+def _certainty(
+    program: Program, computation: Computation, call: ApiCall, built: BuiltOperation
+) -> tuple[bool, str]:
+    """Return whether the operation is certainly there, without a kernel; and what settles that."""
     if is_for(call.context, naming.DEBUGGING):
-        return IF_ON
+        return False, IF_ON
     if built.writer and not has_writer(program, computation):
-        return "if a summary writer is the default one there"
+        return False, "if a summary writer is the default one there"
     if not (built.lacks_kernel or built.release):
-        return "unless the TPU's release of TensorFlow has a kernel"
-    return doubt_about(program, computation, call.context)
-
-
-def _is_built(
-    built: BuiltOperation, call: ApiCall, program: Program, computation: Computation
-) -> bool:
-    """Return whether the operation is certainly there, and has no kernel in any release."""
-    if is_for(call.context, naming.DEBUGGING):
-        return False
-    if built.writer and not has_writer(program, computation):
-        return False  # without a default writer a summary builds nothing
+        return False, "unless the TPU's release of TensorFlow has a kernel"
     # TensorFlow computes an operation on constants while it builds the graph, but prints later.
     is_folded = bool(call.arguments) and all(isinstance(a.value, Const) for a in call.arguments)
-    return built.lacks_kernel and (not is_folded or call.last in ("print", "Print"))
+    is_built = built.lacks_kernel and (not is_folded or call.last in ("print", "Print"))
+    return is_built, doubt_about(program, computation, call.context)
 
 
 def read_of_dataset(call: ApiCall) -> ApiCall | None:
@@ -192,21 +185,12 @@ def is_of_host(value: object) -> bool:
     return value.path.removeprefix(DATA_MODULE).partition(".")[0].endswith("Dataset")
 
 
-def is_never_fetched(
-    built: BuiltOperation, call: ApiCall, computation: Computation, emptied: set[str]
-) -> bool:
-    """Return whether this is a summary of TensorFlow 1 outside an Estimator, which merges them."""
-    is_merged = computation.kind == MODEL_FN and _folder(call) not in emptied
-    return V1_SUMMARIES.issuperset(built.operations) and not is_merged
-
-
 # tensorflow/compiler/tf2xla/functionalize_while.cc copies of a loop what the next round needs, and
 # an Estimator runs a model_fn in one. In TensorFlow 2 the loop's body is a function, copied whole.
 def is_dropped_by_1(built: BuiltOperation, call: ApiCall, computation: Computation) -> bool:
     """Return whether nothing takes what is built, so that TensorFlow 1 never compiles it."""
-    if computation.kind != MODEL_FN or built.writer or V1_SUMMARIES.issuperset(built.operations):
-        return False
-    if call.context.traced or call.context.control():
+    is_summary = built.writer or V1_SUMMARIES.issuperset(built.operations)
+    if computation.kind != MODEL_FN or is_summary or call.context.traced or call.context.control():
         return False
     return any(
         isinstance(node, ExpressionStatement)
@@ -248,9 +232,8 @@ def calls_under(opening: Site) -> Iterator[Site]:
             isinstance(item.manager, CallNode) and item.manager.place == opening.place
             for item in node.items
         ):
-            for inner in walk(*node.body):
-                if isinstance(inner, CallNode):
-                    yield module.site(inner.place)
+            calls = (inner for inner in walk(*node.body) if isinstance(inner, CallNode))
+            yield from (module.site(call.place) for call in calls)
 
 
 def _folder(call: ApiCall) -> str:

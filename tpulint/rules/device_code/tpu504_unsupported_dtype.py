@@ -149,10 +149,10 @@ def _mixtures(program: Program) -> Iterator[tuple[Computation, MixedOperands]]:
             if is_compiled(mixed.context):
                 yield computation, mixed._replace(operator=SIGNS[mixed.operator])
     for computation, call in device_calls(program):
-        is_one = call.last in REFUSES_OTHERS and call.path.startswith("tensorflow.")
-        if is_one and ".keras." not in call.path and ".numpy." not in call.path:
-            taken = {value.dtype for value in mixable(call) if isinstance(value, Tensor)}
-            dtypes = frozenset(dtype for dtype in taken if dtype is not None)
+        is_tensorflows = call.last in REFUSES_OTHERS and call.path.startswith("tensorflow.")
+        if is_tensorflows and ".keras." not in call.path and ".numpy." not in call.path:
+            taken = [value.dtype for value in mixable(call) if isinstance(value, Tensor)]
+            dtypes = frozenset(filter(None, taken))
             if len(dtypes) > 1:
                 yield computation, MixedOperands(call.last, dtypes, call.site, call.context)
 
@@ -191,45 +191,30 @@ def _compute_dtype(call: ApiCall) -> str | None:
 def _check_calls(program: Program, report: Report) -> None:
     for computation, call in compiled_calls(program):
         for argument, dtype in asked_dtypes(call):
-            lacking = dtype not in dtypes()
+            context, lacking = call.context, dtype not in dtypes()
+            # Seconds since 1970 have more digits than a float32.
+            tells_time = any(
+                other.last == "timestamp" and other.context.call_chain == context.call_chain
+                for other in computation.calls
+            )
             # `if params.dtype == "float16":` around the call: the author chose that dtype there.
-            if not lacking and (
-                asks_about(call.context, naming.DTYPE) or tells_time(computation, call)
-            ):
+            if not lacking and (tells_time or asks_about(context, naming.DTYPE)):
                 continue
             site = call.site if argument is None else argument.site
             does = f"makes a {dtype} on the device"
             why = ", which no TPU supports" if lacking else f": {SLOW[dtype][0]}"
             evidence = compiled_at(program, computation, call, does)
-            evidence["certainty"] = _certainty(program, computation, call, lacking=lacking)
+            is_certain = not context.is_guess and is_compiled_for_tpu(program, computation, context)
+            # What is only slow is no fault where a TPU may never run it.
+            is_possible = lacking or is_certain
+            certainty = definite_if(lacking, is_certain) if is_possible else Certainty.UNLIKELY
+            evidence["certainty"] = certainty
             report(
                 site.span,
                 f"`{call.last}` {does}{why}; {advice(dtype)}",
                 **evidence,
                 fix=_fix(argument, dtype) if argument is not None else None,
             )
-
-
-# Seconds since 1970 have more digits than a float32.
-def tells_time(computation: Computation, call: ApiCall) -> bool:
-    """Return whether the function that makes this call takes the time, too."""
-    chain = call.context.call_chain
-    return any(
-        other.last == "timestamp" and other.context.call_chain == chain
-        for other in computation.calls
-    )
-
-
-def _certainty(
-    program: Program, computation: Computation, call: ApiCall, *, lacking: bool
-) -> Certainty:
-    """Return how sure a fault is; what is only slow is none where a TPU may never run it."""
-    is_certain = not call.context.is_guess and is_compiled_for_tpu(
-        program, computation, call.context
-    )
-    if not lacking and not is_certain:
-        return Certainty.UNLIKELY
-    return definite_if(lacking, is_certain)
 
 
 def _check_kernels(program: Program, report: Report) -> None:
@@ -347,16 +332,13 @@ def ragged_source(program: Program, data: Value) -> ApiCall | None:
 
     What maps the elements may make them dense.
     """
-    if isinstance(data, Tensor):
-        return next(filter(makes_ragged, program.by_result.get(id(data), ())), None)
-    for step in steps(data):
-        if step.last in KEEP_ELEMENTS:
-            continue
-        sources = [part for _, value in step.arguments for part in all_tensors([value])]
-        calls = [call for tensor in sources for call in program.by_result.get(id(tensor), ())]
-        is_source = step.last in ("from_tensors", "from_tensor_slices")
-        return next((call for call in calls if is_source and makes_ragged(call)), None)
-    return None
+    tensors = [data] if isinstance(data, Tensor) else []
+    if not tensors:
+        step = next((step for step in steps(data) if step.last not in KEEP_ELEMENTS), None)
+        if step is not None and step.last in ("from_tensors", "from_tensor_slices"):
+            tensors = all_tensors(value for _, value in step.arguments)
+    calls = (call for tensor in tensors for call in program.by_result.get(id(tensor), ()))
+    return next(filter(makes_ragged, calls), None)
 
 
 def refused_inputs(program: Program, computation: Computation) -> Iterator[tuple[Site, str, bool]]:
@@ -368,14 +350,16 @@ def refused_inputs(program: Program, computation: Computation) -> Iterator[tuple
     refused = [argument for argument in call.arguments if refused_tensors(argument.value)]
     for parameter in computation.parameters:
         for tensor, is_alternative in refused_tensors(parameter):
-            if is_taken(program, computation, tensor):
+            if is_taken(program, computation, [tensor]):
                 place = refused[0] if refused else call.argument("args", 1) or call
                 yield place.site, tensor.dtype or "", is_alternative
     # Those of a graph's computation are placeholders, without the dtypes of the inputs.
     for argument in refused if computation.mode == "graph" else ():
-        for item, parameter in zip(_inputs(argument.value), computation.parameters):
-            placeholders = all_tensors([parameter])
-            if any(is_taken(program, computation, tensor) for tensor in placeholders):
+        # `replicate` takes a list of inputs for each replica.
+        items = argument.value.items if isinstance(argument.value, Sequence) else []
+        items = items[0].items if items and isinstance(items[0], Sequence) else items
+        for item, parameter in zip(items, computation.parameters):
+            if is_taken(program, computation, all_tensors([parameter])):
                 for tensor, is_alternative in refused_tensors(item):
                     yield argument.site, tensor.dtype or "", is_alternative
 
@@ -389,25 +373,15 @@ def refused_tensors(value: Value) -> list[tuple[Tensor, bool]]:
     ]
 
 
-def _inputs(value: Value) -> list[Value]:
-    """Return the inputs of one replica: `replicate` takes a list of them for each."""
-    items = value.items if isinstance(value, Sequence) else []
-    return items[0].items if items and isinstance(items[0], Sequence) else items
-
-
-def is_taken(program: Program, computation: Computation, tensor: Tensor) -> bool:
-    """Return whether the computation returns its input, or gives it to what may be compiled.
+def is_taken(program: Program, computation: Computation, tensors: list[Tensor]) -> bool:
+    """Return whether the computation returns an input, or gives it to what may be compiled.
 
     What has no kernel is TPU501.
     """
-    taken = [
-        argument.value
-        for call in computation.calls
-        if operation_built(program, call) is None
-        for argument in call.arguments
-    ]
-    held = all_tensors([computation.result or UNKNOWN, *taken])
-    return any(other is tensor for other in held)
+    calls = [call for call in computation.calls if operation_built(program, call) is None]
+    taken = [argument.value for call in calls for argument in call.arguments]
+    held = set(map(id, all_tensors([computation.result or UNKNOWN, *taken])))
+    return not held.isdisjoint(map(id, tensors))
 
 
 def _fix(argument: Argument, dtype: str) -> Fix | None:

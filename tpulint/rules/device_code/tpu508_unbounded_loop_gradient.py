@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
 
 from tpulint.absint.domain.context import COMPUTATION, WHILE, Scope
 from tpulint.absint.domain.events import Access, ApiCall, Computation, Context, Operation
@@ -48,17 +47,6 @@ LAYER_FUNCTIONS = words("""
 """)
 
 
-class UnboundedLoop(NamedTuple):
-    """A loop without a bound, and whether its gradient certainly needs all of its rounds.
-
-    remedy: what to do about it.
-    """
-
-    scope: Scope
-    sure: bool
-    remedy: str
-
-
 @register
 class UnboundedLoopGradient(Rule):
     code = "TPU508"
@@ -70,18 +58,18 @@ class UnboundedLoopGradient(Rule):
         for computation in program.computations:
             seen: set[object] = set()
             for call in gradient_calls(computation):
-                for loop in unbounded_loops(program, computation, call):
-                    if loop.scope.site in seen:
+                for loop, is_sure, remedy in unbounded_loops(program, computation, call):
+                    if loop.site in seen:
                         continue
-                    seen.add(loop.scope.site)
+                    seen.add(loop.site)
                     report(
-                        loop.scope.site.span,
+                        loop.site.span,
                         f"`{call.last}` takes the gradient through this loop, for which XLA needs a"
-                        f" bound of its rounds{loop.remedy}",
-                        certainty=compiled_if(program, computation, call.context, loop.sure),
+                        f" bound of its rounds{remedy}",
+                        certainty=compiled_if(program, computation, call.context, is_sure),
                         trace=(
                             traces.entry(computation),
-                            traces.step(DEVICE_LANE, loop.scope.site, "loops on the device"),
+                            traces.step(DEVICE_LANE, loop.site, "loops on the device"),
                             traces.step(DEVICE_LANE, call.site, "takes the gradient through it"),
                         ),
                     )
@@ -102,8 +90,11 @@ def gradient_calls(computation: Computation) -> Iterator[ApiCall]:
 
 def unbounded_loops(
     program: Program, computation: Computation, gradient: ApiCall
-) -> Iterator[UnboundedLoop]:
-    """Yield the loops that a gradient flows through, and whose rounds have no bound."""
+) -> Iterator[tuple[Scope, bool, str]]:
+    """Yield the loops without a bound that a gradient flows through, with what to do about them.
+
+    And whether the gradient certainly needs all of their rounds.
+    """
     argument = gradient.argument(*LOSSES[gradient.last])
     loss = UNKNOWN if argument is None else argument.value
     stops = {
@@ -134,7 +125,7 @@ def unbounded_loops(
                 tensor.site == scope.site or not other for tensor, other in with_alternatives(loss)
             )
             is_sure = reached and multiplies(computation, scope) and is_alone
-            yield UnboundedLoop(scope, is_sure, remedy)
+            yield scope, is_sure, remedy
 
 
 def _maps_a_stop(call: ApiCall) -> bool:
@@ -147,20 +138,16 @@ def _maps_a_stop(call: ApiCall) -> bool:
 def before(value: Value, stops: set[int]) -> dict[int, Operation]:
     """Return the operations that a gradient of `value` flows back through."""
     starts = [tensor.operation for tensor, _ in with_alternatives(value)]
-    return _closed([operation for operation in starts if operation is not None], stops)
+    return _closed(filter(None, starts), stops)
 
 
 def _closed(operations: Iterable[Operation], stops: set[int]) -> dict[int, Operation]:
-    def outside(operations: Iterable[Operation]) -> Iterable[Operation]:
-        return (
-            operation
-            for operation in operations
-            if id(operation) not in stops and operation.operator not in COMPARES
-        )
+    def outside(operations: Iterable[Operation]) -> list[Operation]:
+        return [it for it in operations if id(it) not in stops and it.operator not in COMPARES]
 
-    def taken(operation: Operation) -> Iterable[Operation]:
+    def taken(operation: Operation) -> list[Operation]:
         takes_some = operation.unseen and len(operation.sources) > LABELS_AND_OUTPUT
-        return () if takes_some else outside(operation.sources)
+        return [] if takes_some else outside(operation.sources)
 
     return {id(operation): operation for operation in reachable(outside(operations), taken, id)}
 

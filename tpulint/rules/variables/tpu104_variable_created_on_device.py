@@ -32,10 +32,9 @@ class VariableCreatedOnDevice(Rule):
             if computation.kind not in tf_names.STRATEGY_RUN:
                 continue
             for creation in creations(computation):
-                again = is_traced_again(computation, creation.context)
-                if not again or is_kept(computation, creation.context):
-                    continue
                 context, does = creation.context, f"creates {creation.words}"
+                if not is_traced_again(computation, context) or is_kept(computation, context):
+                    continue
                 inner = context.forks - computation.context.conditions
                 report(
                     creation.site.span,
@@ -78,15 +77,11 @@ def owner_of_variables(call: ApiCall) -> str | None:
         return None
     if GENERATOR in parts and tf_names.is_tensorflow(call.path):
         return "generator" if parts[-1] == GENERATOR or parts[-1].startswith("from_") else None
-    if "keras" not in parts:
-        return None
-    if parts[-1] in tf_names.LAYERS_WITH_WEIGHTS:
-        return "layer"
-    if parts[-1][:1].isupper():
-        # Classes are capitalized: `keras.metrics.mean_squared_error` is a function and owns
-        # nothing.
-        return {"optimizers": "optimizer", "metrics": "metric"}.get(parts[-2])
-    return None
+    if "keras" not in parts or parts[-1] in tf_names.LAYERS_WITH_WEIGHTS:
+        return "layer" if "keras" in parts else None
+    # Classes are capitalized: `keras.metrics.mean_squared_error` is a function and owns nothing.
+    is_class = parts[-1][:1].isupper()
+    return {"optimizers": "optimizer", "metrics": "metric"}.get(parts[-2]) if is_class else None
 
 
 def is_kept(computation: Computation, context: Context) -> bool:
@@ -94,10 +89,12 @@ def is_kept(computation: Computation, context: Context) -> bool:
 
     A test around the step itself says nothing of what each of its traces makes.
     """
-    if is_behind_guard(computation, context) or context.with_blocks(INIT_SCOPE):
-        return True
     inside = context.call_chain[len(computation.context.call_chain) :]
-    return any(call.name in tf_names.BUILD_METHODS for call in inside)
+    return (
+        is_behind_guard(computation, context)
+        or bool(context.with_blocks(INIT_SCOPE))
+        or any(call.name in tf_names.BUILD_METHODS for call in inside)
+    )
 
 
 def is_traced_again(computation: Computation, context: Context) -> bool:
@@ -105,7 +102,5 @@ def is_traced_again(computation: Computation, context: Context) -> bool:
 
     Only `run` is TF2's name; the older ones are called in graph mode.
     """
-    if context.traced:
-        return True
     has_unseen_caller = any(scope.kind == NO_KNOWN_CALLER for scope in computation.context.scopes)
-    return has_unseen_caller and computation.kind == "run"
+    return context.traced or (has_unseen_caller and computation.kind == "run")

@@ -22,22 +22,20 @@ class HostQueueDeadlock(Rule):
         for shortage in shortages(program):
             transfer = shortage.transfer
             cluster = transfer.call.context.cluster
-            if transfer.computation is None or cluster is None:
-                continue
-            if not isinstance(transfer.store, Variable):
+            computation, queue = transfer.computation, transfer.store
+            if computation is None or cluster is None or not isinstance(queue, Variable):
                 continue
             place = transfer.call.context
-            name = transfer.store.name
-            waits = f"waits for room in `{name}`" if shortage.is_of_room else f"waits in `{name}`"
+            waits = "waits for room in" if shortage.is_of_room else "waits in"
             report(
                 transfer.call.site.span,
-                message(shortage, traces.callee_name(cluster.callee), name),
-                certainty=definite_if(is_on_tpu(transfer.computation, place)),
+                message(shortage, traces.callee_name(cluster.callee), queue.name),
+                certainty=definite_if(is_on_tpu(computation, place)),
                 trace=(
-                    traces.entry(transfer.computation),
-                    *traces.to_cluster(transfer.computation, cluster),
+                    traces.entry(computation),
+                    *traces.to_cluster(computation, cluster),
                     *traces.into_cluster(cluster, place),
-                    traces.step(HOST_LANE, transfer.call.site, waits),
+                    traces.step(HOST_LANE, transfer.call.site, f"{waits} `{queue.name}`"),
                 ),
             )
 
