@@ -15,8 +15,9 @@ from tpulint.absint.domain.values import Bound, Value
 from tpulint.diagnostics.fix import WORD
 from tpulint.finding import Applicability, Change, Fix, Span
 from tpulint.frontends.tensorflow.arity import signature_of
+from tpulint.frontends.tensorflow.knowledge.tf_names import words
 from tpulint.queries.variable_conflicts import Conflict
-from tpulint.syntax.nodes import Import, ImportFrom, dotted_path
+from tpulint.syntax.nodes import Alias, Import, ImportFrom, dotted_path
 
 SAFE, UNSAFE = Applicability.SAFE, Applicability.UNSAFE
 
@@ -57,20 +58,17 @@ def first_api_in(module: Module) -> str | None:
 
 def imported(module: Module) -> Iterator[tuple[str, str]]:
     """Yield the names of TensorFlow in the module with what they name, whole modules first."""
-    body = module.facts.body
-    aliases = [
-        alias for statement in body if isinstance(statement, Import) for alias in statement.names
-    ]
-    parts = [
-        statement for statement in body if isinstance(statement, ImportFrom) and not statement.level
-    ]
-    for alias in aliases:
-        if alias.name in MODULES:
-            yield alias.asname or alias.name, MODULES[alias.name]
-    for part in parts:
-        for alias in part.names or ():
-            if f"{part.module}.{alias.name}" in MODULES:
-                yield alias.asname or alias.name, MODULES[f"{part.module}.{alias.name}"]
+    aliases: list[tuple[str, Alias]] = []
+    parts: list[tuple[str, Alias]] = []
+    for statement in module.facts.body:
+        if isinstance(statement, Import):
+            aliases += [(alias.name, alias) for alias in statement.names]
+        elif isinstance(statement, ImportFrom) and not statement.level:
+            names = statement.names or ()
+            parts += [(f"{statement.module}.{alias.name}", alias) for alias in names]
+    for path, alias in aliases + parts:
+        if path in MODULES:
+            yield alias.asname or alias.name, MODULES[path]
 
 
 # Fixes of a call of outside_compilation.
@@ -122,31 +120,23 @@ def pass_by_value(computation: Computation, cluster: Cluster, host: Access) -> F
     All of it must be in the file of the finding: the argument, and what the host
     function does with the variable, which must be reads only.
     """
-    variable = host.variable
-    if cluster.site != cluster.named:
-        return None
+    variable, module = host.variable, host.site.module
     passed = [argument for argument in cluster.arguments if argument.value is variable]
     wanted = [
         access
         for access in computation.accesses
         if access.variable is variable and access.context.cluster is cluster
     ]
-    module = host.site.module
-    here = all(
-        site.module is module for site in [access.site for access in wanted] + [cluster.site]
-    )
-    if len(passed) != 1 or not here or any(access.mode != "read" for access in wanted):
+    is_here = all(site.module is module for site in (cluster.site, *(it.site for it in wanted)))
+    if cluster.site != cluster.named or len(passed) != 1 or not is_here:
         return None
-    if not all(_by_parameter(passed[0], cluster, access) for access in wanted):
+    if not all(it.mode == "read" and _by_parameter(passed[0], cluster, it) for it in wanted):
         return None
+    reads = [it for it in wanted if it.how in READS]
     return unsafe(
         f"read `{variable.name}` on the device and pass its value",
         change_at(passed[0].site, "method_called", "read_value"),
-        *(
-            change_at(access.site, "without_method", access.how)
-            for access in wanted
-            if access.how in READS
-        ),
+        *(change_at(read.site, "without_method", read.how) for read in reads),
     )
 
 
@@ -160,9 +150,7 @@ def _by_parameter(argument: Argument, cluster: Cluster, access: Access) -> bool:
     seen = [name for name in {path[0], path[-1]} if name in callee.code.mentions]
     if len(path) > 1:
         return len(seen) < 2
-    rows = callee.code.parameters
-    names = [parameter.name for parameter in rows.named]
-    return not seen or path[0] in names
+    return not seen or path[0] in [parameter.name for parameter in callee.code.parameters.named]
 
 
 # Fixes of the calls of the replicate family, and of gradients in them.
@@ -212,21 +200,10 @@ def parameters(computation: Value) -> int | None:
 
 WRAPPER = "CrossShardOptimizer"
 # tensorflow_estimator/python/estimator/tpu/tpu_estimator.py: the fields of TPUEstimatorSpec.
-FIELDS = frozenset(
-    (
-        "mode",
-        "predictions",
-        "loss",
-        "train_op",
-        "eval_metrics",
-        "export_outputs",
-        "scaffold_fn",
-        "host_call",
-        "training_hooks",
-        "evaluation_hooks",
-        "prediction_hooks",
-    )
-)
+FIELDS = words("""
+    mode predictions loss train_op eval_metrics export_outputs scaffold_fn host_call training_hooks
+    evaluation_hooks prediction_hooks
+""")
 
 
 def in_cross_shard_optimizer(optimizer: object, update: Site) -> Fix | None:
@@ -253,10 +230,10 @@ def for_tpus(specification: ApiCall) -> Fix | None:
     """Return the fix that makes a TPUEstimatorSpec of an EstimatorSpec with the same fields."""
     arguments = specification.arguments
     api = first_api_in(specification.site.module)
-    positional = [argument for argument in arguments if argument.keyword is None]
-    named = {argument.keyword for argument in arguments if argument.keyword is not None}
+    keywords = [argument.keyword for argument in arguments]
+    named = {keyword for keyword in keywords if keyword is not None}
     # `mode`, `predictions`, `loss` and `train_op` come first in both, in this order.
-    if api is None or len(positional) > 4 or any(argument.star for argument in arguments):
+    if api is None or keywords.count(None) > 4 or any(argument.star for argument in arguments):
         return None
     if not named <= FIELDS:
         return None

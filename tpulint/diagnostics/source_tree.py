@@ -324,13 +324,11 @@ class Reportable(cst.CSTVisitor):
 def gives_constant(node: cst.CSTNode) -> bool:
     """Return whether a node is `pass`, a constant, or `name = ... = constant`."""
     match node:
-        case cst.Pass() | cst.Break() | cst.Continue():
-            return True
         case cst.Expr(value=value):
             return is_constant(value)
         case cst.Assign(targets=targets, value=value):
             return is_constant(value) and all(isinstance(x.target, cst.Name) for x in targets)
-    return False
+    return isinstance(node, (cst.Pass, cst.Break, cst.Continue))
 
 
 def is_constant(value: cst.BaseExpression) -> bool:

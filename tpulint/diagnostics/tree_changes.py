@@ -140,8 +140,8 @@ def passed(tree: SourceTree, span: Span, *called: int) -> Edits | None:
 @change_at(cst.Call)
 def made_false(node: cst.Call, index: int) -> cst.Call | None:
     """Pass `False` where the call passes `True`."""
-    for argument in node.args[index : index + 1]:
-        if isinstance(argument.value, cst.Name) and argument.value.value == "True":
+    match node.args[index : index + 1]:
+        case [cst.Arg(value=cst.Name(value="True")) as argument]:
             return with_value(node, argument, cst.Name("False"))
     return None
 

@@ -307,17 +307,16 @@ class Scopes:
             return
         strategy = scope_strategy(model.context)
         if strategy is not None and strategy.kind == "tpu":
-            for argument in filter(None, (call.argument("metrics", 2), call.argument(WEIGHTED))):
-                for metric in filter(is_metric, parts_of(argument.value)):
+            arguments = filter(None, (call.argument("metrics", 2), call.argument(WEIGHTED)))
+            for metric in (part for it in arguments for part in parts_of(it.value)):
+                if is_metric(metric):
                     yield from self._taken(call, metric, "metric", strategy, Certainty.DEFINITE)
 
     # Keras 2 enters the model's own strategy, which cannot be nested; Keras 3 makes slots there.
     def _trained_in_scope(self, call: ApiCall) -> Iterator[Misplaced]:
         """`model.fit(...)` under a scope, of a model that is made and compiled under none."""
         model, strategy = call.receiver, scope_strategy(call.context)
-        compiled = [
-            step for step in self.program.named.get("compile", ()) if step.receiver is model
-        ]
+        compiled = [it for it in self.program.named.get("compile", ()) if it.receiver is model]
         taken = [step.argument("optimizer", 0) for step in compiled]
         is_outside = not any(step.context.with_blocks(SCOPE) for step in compiled)
         is_seen = bool(taken) and is_outside and not call.context.is_guess
@@ -403,10 +402,8 @@ class Scopes:
 
     def _is_used(self, strategy: Strategy) -> bool:
         """Return whether anything runs on the strategy, or is made under its scope."""
-        steps = self.program.named.get("run", ())
-        return any(
-            step.receiver is not None and strategy in options(step.receiver) for step in steps
-        ) or any(
+        runs = [it.receiver for it in self.program.named.get("run", ()) if it.receiver is not None]
+        return any(strategy in options(receiver) for receiver in runs) or any(
             scope.payload is strategy
             for call in self.program.calls
             if isinstance(call.result, (ExternalObject, Instance, Variable))
@@ -418,26 +415,20 @@ class Scopes:
 
         That may train with it. Notebooks and scripts of one program do not see each other's.
         """
-        tpus = [call for call in self._makers if _start_of(call) is _start_of(trains)]
-        tpus = tpus or self._makers
-        if len(tpus) != 1 or id(tpus[0].result) in self._taken_values:
-            return None
-        strategy = tpus[0].result
-        return strategy if isinstance(strategy, Strategy) else None
-
-    @cached_property
-    def _makers(self) -> list[ApiCall]:
-        calls = self.program.named_any(CLASSES)
-        return [it for it in calls if isinstance(it.result, Strategy) and it.result.kind == "tpu"]
+        strategies = [
+            (it.result, _start_of(it))
+            for it in self.program.named_any(CLASSES)
+            if isinstance(it.result, Strategy) and it.result.kind == "tpu"
+        ]
+        start = _start_of(trains)
+        beside = [strategy for strategy, module in strategies if module is start]
+        tpus = beside or [strategy for strategy, _ in strategies]
+        return tpus[0] if len(tpus) == 1 and id(tpus[0]) not in self._taken_values else None
 
     @cached_property
     def _taken_values(self) -> set[int]:
-        return {
-            id(option)
-            for call in self.program.calls
-            for argument in call.arguments
-            for option in options(argument.value)
-        }
+        arguments = (argument for call in self.program.calls for argument in call.arguments)
+        return {id(option) for argument in arguments for option in options(argument.value)}
 
     def _certainty_of_weights(self, part: ExternalObject) -> Certainty | None:
         """Return how sure it is that a part of a model has weights where it is made; None if not.
