@@ -369,15 +369,10 @@ def comment(
     source: Source, comments: Comments, row: int, codes: Iterable[str], reason: str
 ) -> Edit:
     """Return the edit that suppresses `codes` at a row: in its comment, where it has one."""
-    for suppression in comments.suppressions:
-        if (
-            suppression.own
-            and suppression.codes
-            and suppression.rows
-            and suppression.span.start.row == row
-        ):
-            more = sorted({*codes} - {*suppression.codes})
-            end = suppression.list_span.end
+    for it in comments.suppressions:
+        if it.own and it.codes and it.rows and it.span.start.row == row:
+            more = sorted({*codes} - {*it.codes})
+            end = it.list_span.end
             return Edit(end, end, "".join(f", {code}" for code in more))
     line = source.lines[row - 1]
     listed = ", ".join(sorted({*codes}))

@@ -205,11 +205,10 @@ def certainty_of_fault(
 ) -> Certainty | None:
     """Return the certainty that `value`, one of several perhaps, makes the entry call fail."""
     verdicts = [faulty(option) for option in options(value)]
-    if not any(verdicts):
-        return None
     # A function of the same name in a project may take other arguments.
     is_certain = all(verdicts) and is_from_tensorflow(entry) and not entry.context.is_guess
-    return entry.certainty if is_certain else Certainty.POSSIBLE
+    certainty = entry.certainty if is_certain else Certainty.POSSIBLE
+    return certainty if any(verdicts) else None
 
 
 def is_from_tensorflow(entry: Computation) -> bool:
@@ -244,12 +243,8 @@ def surely_used(estimator: ApiCall, use: Context) -> bool:
     """
     may_exclude = estimator.context.choices_beyond(use) and use.choices_beyond(estimator.context)
     is_guess = estimator.context.is_guess or use.is_guess
-    return (
-        surely_uses_tpu(estimator)
-        and not may_be_without_tpu(use)
-        and not is_guess
-        and not may_exclude
-    )
+    is_unsure = may_be_without_tpu(use) or is_guess or may_exclude
+    return surely_uses_tpu(estimator) and not is_unsure
 
 
 def may_evaluate_elsewhere(estimator: ApiCall) -> bool:
@@ -375,8 +370,8 @@ def sent_dtypes(value: Value) -> Iterator[tuple[str | None, bool]]:
     """Yield the dtypes in an element, and whether it may lack them or hold others instead."""
     if isinstance(value, Mapping):
         for key, item in value.items.items():
-            for dtype, is_alternative in sent_dtypes(item):
-                yield dtype, is_alternative or key in value.maybe_absent
+            is_uncertain = key in value.maybe_absent
+            yield from ((dtype, other or is_uncertain) for dtype, other in sent_dtypes(item))
     elif isinstance(value, Sequence):
         for item in value.items:
             yield from sent_dtypes(item)

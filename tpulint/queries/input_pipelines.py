@@ -10,13 +10,14 @@ import math
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
+from typing import TypeGuard
 
 from tpulint.absint.domain.context import DATA
 from tpulint.absint.domain.events import ApiCall, Computation
 from tpulint.absint.domain.objects import ExternalObject, Instance, Mapping, Sequence, mro
 from tpulint.absint.domain.program import Feed
 from tpulint.absint.domain.site import Module, Site, shared_length
-from tpulint.absint.domain.structures import all_tensors, parts
+from tpulint.absint.domain.structures import STRUCTURES, all_tensors, parts
 from tpulint.absint.domain.values import (
     NONE,
     UNKNOWN,
@@ -140,13 +141,9 @@ def calls_behind(program: Program, feed: Feed, batch: ExternalObject) -> list[Ap
         unread.discard(step)
         if number >= start if step is None else step in later:
             behind.append(call)
-    others = (other for other in program.feeds if other is not feed) if unread else ()
-    behind += [
-        call
-        for other in others
-        for call in calls_of(program, other)
-        if _step_around(call) in unread
-    ]
+    for other in program.feeds if unread else ():
+        if other is not feed:
+            behind += [it for it in calls_of(program, other) if _step_around(it) in unread]
     return behind
 
 
@@ -187,11 +184,7 @@ def _parts(value: Value) -> Iterable[Value]:
     if isinstance(value, ExternalObject):
         inner = [argument for _, argument in value.arguments]
         return [part for part in (before(value), value.inner, *inner) if part is not None]
-    if isinstance(value, Choice):
-        return value.options
-    if isinstance(value, Sequence):
-        return value.items
-    return value.items.values() if isinstance(value, Mapping) else ()
+    return parts(value) if isinstance(value, STRUCTURES) else ()
 
 
 def ways(data: Value) -> list[list[ExternalObject]]:
@@ -208,13 +201,10 @@ def ways(data: Value) -> list[list[ExternalObject]]:
         elif isinstance(value, ExternalObject) and len(later) < STEPS:
             way = [*later, value]
             source = before(value)
-            joined = _elements_from(value) if value.last in JOINS and source is None else []
-            if source is not None:
-                queue.append((source, way))
-            elif joined:
-                queue += [(dataset, way) for dataset in joined]
-            else:
-                complete.append(way)
+            joined = _elements_from(value) if value.last in JOINS else []
+            datasets = joined if source is None else [source]
+            queue += [(dataset, way) for dataset in datasets]
+            complete += [] if datasets else [way]
         elif later:
             complete.append(later)
     return complete
@@ -225,23 +215,18 @@ def last_batches(data: Value) -> list[ExternalObject | None]:
 
     Each step is visited once, however many ways lead over it.
     """
-    batches: list[ExternalObject | None] = []
-    queue, seen = [data], set[int]()
-    while queue:
-        value = queue.pop(0)
-        if id(value) in seen:
-            continue
-        seen.add(id(value))
+
+    def further(value: Value) -> Collection[Value]:
         if isinstance(value, Choice):
-            queue += value.options
-        elif isinstance(value, ExternalObject) and (value.last in BATCHES or value.last in DROPS):
-            batches.append(value)
-        else:
-            further = _elements_from(value)
-            queue += further
-            if not further:
-                batches.append(None)
-    return batches
+            return value.options
+        return [] if _is_batch(value) else _elements_from(value)
+
+    ends = [value for value in reachable([data], further, id) if not further(value)]
+    return [value if _is_batch(value) else None for value in ends]
+
+
+def _is_batch(value: Value) -> TypeGuard[ExternalObject]:
+    return isinstance(value, ExternalObject) and (value.last in BATCHES or value.last in DROPS)
 
 
 def _elements_from(value: Value) -> list[Value]:
@@ -253,8 +238,9 @@ def _elements_from(value: Value) -> list[Value]:
     if value.last in NESTS:
         return [value.inner] if value.inner is not None else []
     if value.last in JOINS and value.source is None:
-        joined = [argument for _, argument in value.arguments]
-        items = [dataset for argument in joined for dataset in _listed(argument)]
+        items: list[Value] = []
+        for _, argument in value.arguments:
+            items += argument.items if isinstance(argument, Sequence) else [argument]
         return [item for item in items if any(map(is_dataset, options(item)))]
     source = before(value)
     return [source] if source is not None else []
@@ -268,10 +254,6 @@ def _of_transformation(step: ExternalObject) -> list[Value]:
         else option
         for option in options(step.arguments[0][1] if step.arguments else UNKNOWN)
     ]
-
-
-def _listed(value: Value) -> list[Value]:
-    return value.items if isinstance(value, Sequence) else [value]
 
 
 def keeps_remainder(batch: ExternalObject) -> bool | None:
