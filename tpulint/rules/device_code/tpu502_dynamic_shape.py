@@ -250,10 +250,8 @@ def without_rank(function: Function) -> set[str]:
 def is_of_any_rank(spec: Expression) -> bool:
     if not isinstance(spec, CallNode) or last_name(spec.callee) != "TensorSpec":
         return False
-    shapes = [argument.value for argument in spec.arguments if argument.keyword == "shape"]
-    first = spec.arguments[0] if spec.arguments else None
-    if first is not None and first.keyword is None and not first.star:
-        shapes = [first.value]
+    shapes = [it.value for it in spec.arguments if it.keyword == "shape"]
+    shapes += [it.value for it in spec.arguments[:1] if it.keyword is None and not it.star]
     return any(isinstance(shape, Constant) and shape.value is None for shape in shapes)
 
 
@@ -312,33 +310,31 @@ def squeezes_any(program: Program, call: ApiCall) -> bool:
     taken = call.argument("input", 0)
     if taken is None or (axis is not None and axis.value != NONE):
         return False
-    return any(
-        creation.last == "boolean_mask"
-        or (creation.last in ("where", "where_v2") and is_alone(creation))
-        for creation in program.by_result.get(id(taken.value), ())
-        if creation.path.startswith("tensorflow.")
-    )
+    makers = program.by_result.get(id(taken.value), ())
+    return any(finds_places(maker) for maker in makers if maker.path.startswith("tensorflow."))
 
 
-def is_alone(call: ApiCall) -> bool:
-    """Return whether `tf.where` gets a condition only: it gives the places of what is true."""
-    return all(argument.keyword in (None, "condition", "name") for argument in call.arguments) and (
-        len([argument for argument in call.arguments if argument.keyword != "name"]) == 1
-    )
+def finds_places(call: ApiCall) -> bool:
+    """Return whether it gives what is true; `tf.where` does with nothing but a condition."""
+    keywords = [argument.keyword for argument in call.arguments if argument.keyword != "name"]
+    is_alone = keywords in ([None], ["condition"])
+    return call.last == "boolean_mask" or (call.last in ("where", "where_v2") and is_alone)
 
 
 # tensorflow/compiler/tf2xla/xla_resource.cc, `SetTypeAndShape`.
 def makes_longer(program: Program, call: ApiCall) -> bool:
     """Return whether a variable is assigned all of its value and something behind or before it."""
-    value = call.argument("value", 0)
-    makers = program.by_result.get(id(value.value), ()) if value is not None else ()
-    return isinstance(call.receiver, Variable) and any(
-        item is call.receiver
-        or any(read.receiver is call.receiver for read in program.by_result.get(id(item), ()))
-        for concat in makers
-        if concat.last == "concat" and concat.path.startswith(TENSORFLOW)
-        for item in mixable(concat)
-    )
+    variable, value = call.receiver, call.argument("value", 0)
+    if value is None or not isinstance(variable, Variable):
+        return False
+    joined = [
+        item
+        for maker in program.by_result.get(id(value.value), ())
+        if maker.last == "concat" and maker.path.startswith(TENSORFLOW)
+        for item in mixable(maker)
+    ]
+    reads = [read for item in joined for read in program.by_result.get(id(item), ())]
+    return any(it is variable for it in (*joined, *(read.receiver for read in reads)))
 
 
 # tensorflow/python/ops/bincount_ops.py: min(maxlength, max(minlength, the largest value + 1)).
@@ -385,10 +381,9 @@ def needs_constants(call: ApiCall) -> bool:
     """Return whether it is TensorFlow's operation of that name, and no other's method."""
     if call.last not in CONSTANTS or ".initializers" in call.path:
         return False
-    if call.last in LIKE_IMAGES and ".image" not in call.path:
-        return False
     # Methods of NumPy and of projects have the same names.
-    return call.path.startswith(TENSORFLOW) or ".compat." in call.path
+    is_tensorflows = call.path.startswith(TENSORFLOW) or ".compat." in call.path
+    return is_tensorflows and (call.last not in LIKE_IMAGES or ".image" in call.path)
 
 
 def dynamic_arguments(call: ApiCall) -> Iterator[tuple[Argument, str]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import islice
-from typing import NamedTuple
 
 from tpulint.absint.domain.events import (
     ApiCall,
@@ -122,16 +121,16 @@ def _check_mixed(program: Program, report: Report) -> None:
     """Check operations that take tensors of two floating-point dtypes."""
     if program.all_named(PROMOTES):
         return
-    policy = _set_policy(program)
+    policy_dtype, is_for_all = _set_policy(program)
     for computation, mixed in _mixtures(program):
         of_policy = COMPUTE_DTYPE in mixed.dtypes
         dtypes = mixed.dtypes - {COMPUTE_DTYPE}
-        if of_policy and policy.dtype is not None:
-            dtypes |= {policy.dtype}
+        if of_policy and policy_dtype is not None:
+            dtypes |= {policy_dtype}
         if not dtypes <= FLOATS or len(dtypes) < 2 or dtypes.isdisjoint(HALVES):
             continue
         takes = f"takes a {' and a '.join(sorted(dtypes))}"
-        is_certain = not of_policy or policy.is_certain
+        is_certain = not of_policy or is_for_all
         doubt = doubt_about(program, computation, mixed.context)
         doubt = doubt or "if the layer computes in the dtype of the policy"
         report(
@@ -157,25 +156,18 @@ def _mixtures(program: Program) -> Iterator[tuple[Computation, MixedOperands]]:
                 yield computation, MixedOperands(call.last, dtypes, call.site, call.context)
 
 
-class SetPolicy(NamedTuple):
-    """The dtype in which layers compute, if it is seen, and whether all of them certainly do."""
-
-    dtype: str | None
-    is_certain: bool
-
-
-def _set_policy(program: Program) -> SetPolicy:
-    """Return the one policy that the program sets for all layers.
+def _set_policy(program: Program) -> tuple[str | None, bool]:
+    """Return the dtype of the one policy for all layers, and whether all certainly have that.
 
     A program that sets it under a condition may cast under the same one.
     """
     calls = program.all_named(SETS_POLICY)
     dtypes = {_compute_dtype(call) for call in calls}
     if len(dtypes) != 1 or any(call.context.conditions or call.context.is_guess for call in calls):
-        return SetPolicy(None, False)
+        return None, False
     trainings = {start for _, start in entry_modules(program.computations)}
     places = {start for _, start in entry_modules(calls)}
-    return SetPolicy(dtypes.pop(), trainings == places)
+    return dtypes.pop(), trainings == places
 
 
 def _compute_dtype(call: ApiCall) -> str | None:
@@ -183,8 +175,7 @@ def _compute_dtype(call: ApiCall) -> str | None:
     value = policy.value if policy is not None else None
     if isinstance(value, ExternalObject) and value.last in ("Policy", "DTypePolicy"):
         value = value.argument("name", 0)
-    name = value.value if isinstance(value, Const) else None
-    dtype = name.removeprefix("mixed_") if isinstance(name, str) else None
+    dtype = str(value.value).removeprefix("mixed_") if isinstance(value, Const) else None
     return dtype if dtype in FLOATS else None
 
 
@@ -432,7 +423,7 @@ def check_policies(program: Program, report: Report) -> None:
     if not trainings:
         return
     is_followed = follow_policy_on_tpu(program)
-    is_for_all = _set_policy(program).is_certain
+    _, is_for_all = _set_policy(program)
     setters = program.all_named(SETS_POLICY)
     set_values = [policy.value for setter in setters if (policy := _policy(setter))]
     # In a handler, a strategy of GPUs is for runs without a TPU.

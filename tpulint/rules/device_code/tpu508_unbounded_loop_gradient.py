@@ -231,7 +231,8 @@ def _is_unbounded(call: ApiCall) -> bool:
 
 def multiplies(computation: Computation, scope: Scope) -> bool:
     """Return whether an operation of the loop needs for its gradient what a round has computed."""
-    return any(
-        access.how in MULTIPLIES | LAYERS_WITH_WEIGHTS and _is_in(access.context, scope)
-        for access in computation.accesses
-    ) or any(call.last in MULTIPLIES and _is_in(call.context, scope) for call in computation.calls)
+    weighs = MULTIPLIES | LAYERS_WITH_WEIGHTS
+    touches, calls = computation.accesses, computation.calls
+    return any(it.how in weighs and _is_in(it.context, scope) for it in touches) or any(
+        it.last in MULTIPLIES and _is_in(it.context, scope) for it in calls
+    )

@@ -58,8 +58,6 @@ NUMBERS = frozenset(["float", "max", "min"])  # functions that give Python's num
 ROUNDS_OFF = frozenset(["ceil", "floor", "fmod", "gcd", "remainder", "trunc"])
 # With one of these options a number becomes a tensor, or may.
 KEEPS_ONE_TRACE = frozenset(["input_signature", "reduce_retracing", "experimental_relax_shapes"])
-
-
 # Functions that give a tensor the shape that they are given first, and those that keep a shape.
 OF_SHAPE = frozenset(["ones", "zeros", "fill", "full", "empty", "uniform", "normal"])
 KEEP_SHAPE = frozenset(["constant", "convert_to_tensor", "array", "asarray"])
@@ -343,13 +341,7 @@ def kept_numbers(module: Module, loop: For | While) -> frozenset[str]:
     parameters = {item.name for item in own.parameters.named} if own is not None else set()
     numbers: set[str] = set()
     for path, change in changed.items():
-        changes = [
-            item
-            for item in walk(*loop.body)
-            if isinstance(item, (Assign, AugmentedAssign, For, NamedExpression))
-            and _is_set(item, path)
-        ]
-        if len(changes) != 1 or path in parameters:
+        if path in parameters or not _is_assigned_once(loop.body, path):
             continue
         others = module.nodes() if "." in path else around
         set_to = _assigned([item for item in others if item is not change], path)
@@ -415,10 +407,9 @@ def _is_set(statement: Node, path: str) -> bool:
             return name == path
         case _:
             return False
-    _, dot, last = path.rpartition(".")
-    if dot:
-        return any(isinstance(item, Attribute) and item.name == last for item in walk(*bound))
-    return any(isinstance(item, Name) and item.id == last for item in walk(*bound))
+    _, is_attribute, last = path.rpartition(".")
+    kind = Attribute if is_attribute else Name
+    return any(isinstance(item, kind) and last_name(item) == last for item in walk(*bound))
 
 
 def _is_assigned_once(body: Sequence[Statement], name: str) -> bool:
@@ -432,16 +423,10 @@ def _is_number(value: Expression) -> bool:
 
 def keeps_traces(program: Program, function: Function) -> bool:
     """Return whether nothing that is seen makes a tensor of a number that `function` is given."""
-    options = [
-        argument.keyword
-        for decorator in function.code.decorators
-        for node in walk(decorator)
-        if isinstance(node, CallNode)
-        for argument in node.arguments
-    ]
-    for call in program.named.get("function", ()):
-        options += [argument.keyword for argument in call.arguments]
-    return KEEPS_ONE_TRACE.isdisjoint(option for option in options if option is not None)
+    inside = walk(*function.code.decorators)
+    calls = [*program.named.get("function", ()), *(it for it in inside if isinstance(it, CallNode))]
+    options = (argument.keyword for call in calls for argument in call.arguments)
+    return KEEPS_ONE_TRACE.isdisjoint(filter(None, options))
 
 
 def _counters(program: Program, loop: Scope, node: For | While) -> tuple[bool, frozenset[str]]:
