@@ -21,7 +21,7 @@ from tpulint.absint.domain.events import (
     Tensor,
 )
 from tpulint.absint.domain.objects import ExternalObject, Function, Instance, Mapping, Sequence
-from tpulint.absint.domain.site import CallStep, Site, shared_length
+from tpulint.absint.domain.site import Site, shared_length
 from tpulint.absint.domain.structures import STRUCTURES, parts, tensors
 from tpulint.absint.domain.values import Bound, External, Partial, Value
 from tpulint.finding import DEVICE_LANE, HOST_LANE, Certainty, Location, Span, Step
@@ -114,9 +114,6 @@ def _text(text: str, span: Span) -> str:
     return lines[span.start.row - 1][span.start.column - 1 : span.end.column - 1]
 
 
-LAMBDA = "the lambda"
-
-
 def step(lane: str, site: Site, message: str) -> Step:
     return Step(lane, site.span, message)
 
@@ -139,19 +136,15 @@ def callee_name(callee: Value) -> str:
 
 
 def quoted(name: str) -> str:
-    return LAMBDA if name in ("", "<lambda>", "lambda") else f"`{name}`"
+    return "the lambda" if name in ("", "<lambda>", "lambda") else f"`{name}`"
 
 
 def calls(lane: str, outer: Context, context: Context, *, skip: int = 0) -> Iterator[Step]:
     """Yield the calls that lead from `outer` to `context`, after the first `skip` of them."""
-    for call in below(outer, context)[skip:]:
+    shared = shared_length(outer.call_chain, context.call_chain)
+    for call in context.call_chain[shared + skip :]:
         if call.site.place >= 0:
             yield step(lane, call.site, f"calls {quoted(call.name)}")
-
-
-def below(outer: Context, context: Context) -> tuple[CallStep, ...]:
-    """Return the frames of `context` after those that it shares with `outer`."""
-    return context.call_chain[shared_length(outer.call_chain, context.call_chain) :]
 
 
 def entry(computation: Computation) -> Step:
@@ -222,23 +215,22 @@ def _to_conflict(conflict: Conflict, touch: Step) -> tuple[Step, ...]:
 
 def nesting_trace(inner: Cluster, outer: Cluster) -> tuple[Step, ...]:
     """Return the steps that lead from one host cluster to another opened inside it."""
-    steps: list[Step] = []
-    if outer.computation is not None:
-        steps = [entry(outer.computation), *to_cluster(outer.computation, outer)]
+    computation = outer.computation
+    steps = () if computation is None else to_host_call(computation, outer)
     last = step(HOST_LANE, inner.named, f"sends {callee_name(inner.callee)} to the host once more")
     way = [step for step in into_cluster(outer, inner.context) if step.span != last.span]
     return (*steps, *way, last)
 
 
-def access_trace(computation: Computation, access: Access) -> tuple[Step, ...]:
-    """Return the steps that lead from a host cluster to an access."""
-    cluster = access.context.cluster
+def into_host(computation: Computation, place: Access | ApiCall, message: str) -> tuple[Step, ...]:
+    """Return the steps that lead through a host cluster to what happens at a place in it."""
+    cluster = place.context.cluster
     assert cluster is not None
     return (
         entry(computation),
         *to_cluster(computation, cluster),
-        *into_cluster(cluster, access.context),
-        step(HOST_LANE, access.site, f"{verb(access)} `{access.variable.name}`"),
+        *into_cluster(cluster, place.context),
+        step(HOST_LANE, place.site, message),
     )
 
 

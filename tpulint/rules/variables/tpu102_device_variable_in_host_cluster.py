@@ -35,7 +35,9 @@ class DeviceVariableInHostCluster(Rule):
                         access.site.span,
                         message(access, traces.callee_name(cluster.callee)),
                         certainty=certainty_of_touch(computation, access),
-                        trace=traces.access_trace(computation, access),
+                        trace=traces.into_host(
+                            computation, access, f"{traces.verb(access)} `{access.variable.name}`"
+                        ),
                         fix=pass_by_value(computation, cluster, access),
                     )
 

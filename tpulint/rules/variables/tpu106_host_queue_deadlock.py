@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tpulint.absint.domain.events import Variable
 from tpulint.diagnostics import traces
-from tpulint.finding import HOST_LANE, Severity
+from tpulint.finding import Severity
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.certainty import definite_if, is_on_tpu
 from tpulint.queries.starvation import Starvation, shortages
@@ -25,18 +25,12 @@ class HostQueueDeadlock(Rule):
             computation, queue = transfer.computation, transfer.store
             if computation is None or cluster is None or not isinstance(queue, Variable):
                 continue
-            place = transfer.call.context
             waits = "waits for room in" if shortage.is_of_room else "waits in"
             report(
                 transfer.call.site.span,
                 message(shortage, traces.callee_name(cluster.callee), queue.name),
-                certainty=definite_if(is_on_tpu(computation, place)),
-                trace=(
-                    traces.entry(computation),
-                    *traces.to_cluster(computation, cluster),
-                    *traces.into_cluster(cluster, place),
-                    traces.step(HOST_LANE, transfer.call.site, f"{waits} `{queue.name}`"),
-                ),
+                certainty=definite_if(is_on_tpu(computation, transfer.call.context)),
+                trace=traces.into_host(computation, transfer.call, f"{waits} `{queue.name}`"),
             )
 
 
