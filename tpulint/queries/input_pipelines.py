@@ -38,12 +38,8 @@ from tpulint.syntax.nodes import CallArgument, Constant
 
 # The position of `drop_remainder` among the arguments, self left out.
 BATCHES = {
-    "batch": 1,
-    "padded_batch": 3,
-    "map_and_batch": 3,
-    "map_and_batch_with_legacy_function": 3,
-    "dense_to_ragged_batch": 1,
-    "ragged_batch": 1,
+    **dict.fromkeys(["batch", "dense_to_ragged_batch", "ragged_batch"], 1),
+    **dict.fromkeys(["padded_batch", "map_and_batch", "map_and_batch_with_legacy_function"], 3),
 }
 DROPS = frozenset(["batch_and_drop_remainder", "padded_batch_and_drop_remainder"])
 GIVES_SHAPE = frozenset(["reshape", "ensure_shape", "set_shape"])
@@ -87,13 +83,9 @@ def seen_data_of(program: Program, feed: Feed) -> Value:
 
 def iterated_of(program: Program, feed: Feed) -> list[Value]:
     """Return the datasets of which the input function makes iterators."""
-    return [
-        source
-        for call in calls_of(program, feed)
-        if call.last in ITERATORS
-        for source in [call.receiver or (call.arguments[0].value if call.arguments else None)]
-        if source is not None
-    ]
+    makers = [call for call in calls_of(program, feed) if call.last in ITERATORS]
+    sources = [it.receiver or (it.arguments[0].value if it.arguments else None) for it in makers]
+    return [source for source in sources if source is not None]
 
 
 def is_pythons(data: Value) -> bool:
@@ -476,11 +468,10 @@ def _rows(arguments: list[Value]) -> int | None:
 
 def _row_counts(value: Value) -> set[int | None]:
     """Return the numbers of rows in a structure; tf.data makes one tensor of a list."""
-    if isinstance(value, Choice):
-        return {None}
     if isinstance(value, Mapping) or (isinstance(value, Sequence) and value.kind == "tuple"):
         return {None} if value.open else {n for part in parts(value) for n in _row_counts(part)}
-    return {(described(value)[1] or (None,))[0]}
+    shape = None if isinstance(value, Choice) else described(value)[1]
+    return {(shape or (None,))[0]}
 
 
 def _handed_on(step: ExternalObject, amount: Amount) -> Amount | None:

@@ -152,14 +152,15 @@ class Scopes:
         for call in self.program.named.get("compile", ()):
             yield from self._metrics(call)
         for call in self.program.named_any(["compile", TRAINS]):
-            if call.last == "compile" and call.context.with_blocks(SCOPE):
-                yield from self._compiled(call)
-            elif call.last == "compile" and is_model(call.receiver):
-                yield from self._compiled_outside(call)
-            elif call.last == TRAINS:
-                if is_model(call.receiver):
+            is_models = is_model(call.receiver)
+            if call.last == TRAINS:
+                if is_models:
                     yield from self._trained_in_scope(call)
                 yield from self._trained_outside(call)
+            elif call.context.with_blocks(SCOPE):
+                yield from self._compiled(call)
+            elif is_models:
+                yield from self._compiled_outside(call)
 
     def place(self, misplaced: Misplaced) -> Site:
         """Return the outermost call that could be put under the missing scope.
@@ -380,25 +381,22 @@ class Scopes:
             return None
         if self.program.named.get(RUNS_CELL):
             return None  # a text that is not read may enter the scope
-        creation = self.made[id(strategy)].context
+        maker = self.made[id(strategy)]
+        creation = maker.context
         is_called = all(scope.kind != NO_KNOWN_CALLER for scope in creation.scopes)
         if not is_called and creation.run != call.context.run:
             return None  # others may make it, or nobody
-        is_made = creation.reached_whenever(call.context)
         is_used = self._is_used(strategy)
         # What the strategy is under, too, does not ask for a TPU: a test of `__name__` around both.
         tests = {key for key, _ in call.context.forks - creation.forks}
         asks = any(is_used or not is_of_setting(key, naming.DEVICE) for key in tests)
-        if asks and (creation.is_tried or not is_made):
+        if asks and (creation.is_tried or not creation.reached_whenever(call.context)):
             return None  # the test may ask whether there is a TPU
-        if is_used and self._is_earlier(call, self.made[id(strategy)]):
-            return None  # without the TPU, for a comparison: there is none yet
+        if is_used and _start_of(call) is _start_of(maker):
+            # Without the TPU, for a comparison: there is none yet.
+            first = next(step for step in self.program.calls if step is call or step is maker)
+            return None if first is call else strategy
         return strategy
-
-    def _is_earlier(self, call: ApiCall, other: ApiCall) -> bool:
-        """Return whether one file makes the two calls, and `call` first."""
-        first = next(step for step in self.program.calls if step is call or step is other)
-        return first is call and _start_of(call) is _start_of(other)
 
     def _is_used(self, strategy: Strategy) -> bool:
         """Return whether anything runs on the strategy, or is made under its scope."""
