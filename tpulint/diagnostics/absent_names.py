@@ -268,9 +268,7 @@ class Broken(NamedTuple):
         count = f"{number} names" if number > 1 else "a name"
         exist = f"no longer {'exist' if number > 1 else 'exists'}"
         folder = os.path.dirname(target.required_in)
-        places = ", ".join(
-            f"`{shown(spelled)}` ({_place(spelled, folder)})" for spelled in self._first()
-        )
+        places = ", ".join(f"`{shown(it)}` ({_place(it, folder)})" for it in self._first())
         rest = f", and {number - SHOWN} more" if number > SHOWN else ""
         if self.requirement.is_open and self.gone:
             first_release = names.releases()[_fails_from(self.spelled[0])]

@@ -109,9 +109,7 @@ def compare(
     """Leave out the known findings; only entries of `checked` files and `codes` can be stale."""
     root = os.path.dirname(os.path.abspath(path))
     left = read(path)
-    unmatched = [
-        finding for finding in findings if not consume(left, key_of(finding, sources, root))
-    ]
+    unmatched = [it for it in findings if not consume(left, key_of(it, sources, root))]
     moved = of_gone_files(left, root) if unmatched else {}
     new = [
         finding

@@ -327,9 +327,7 @@ def decorator_of(call: cst.Call, options: Sequence[cst.Arg]) -> cst.BaseExpressi
     names = [node.value for node in within(call.func, cst.Name)]
     if names[-1:] != ["function"] or any(option.keyword is None for option in options):
         return None
-    plain = [
-        option.with_changes(comma=NO_COMMA, whitespace_after_arg=NO_BLANKS) for option in options
-    ]
+    plain = [it.with_changes(comma=NO_COMMA, whitespace_after_arg=NO_BLANKS) for it in options]
     return cst.Call(call.func, plain)
 
 

@@ -118,9 +118,7 @@ def _is_no_function(program: Program, value: Value) -> bool:
         return value.sort != "unseen"
     # Without a tensor to compute with, a call of TensorFlow may load or choose a function.
     makers = program.by_result.get(id(value), ())
-    return not makers or any(
-        all_tensors(argument.value for argument in call.arguments) for call in makers
-    )
+    return not makers or any(all_tensors(it.value for it in call.arguments) for call in makers)
 
 
 # The reason why a callee refuses its arguments; None where they fit, or where that is not known.

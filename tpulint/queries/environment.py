@@ -254,9 +254,7 @@ def _is_written_for_keras_2(program: Program) -> bool:
         is_written_for(program, KERAS, ~allowed([KERAS_3]))
         # A strategy runs steps by the older method, and by none of another name.
         or run_by == {RUN_BEFORE_KERAS_3}
-        or any(
-            module.holds(keeps_keras_2) or module.holds(needs_keras_2) for module in program.modules
-        )
+        or any(it.holds(keeps_keras_2) or it.holds(needs_keras_2) for it in program.modules)
         or any(
             call.path.startswith(OPTIMIZERS)
             and not call.context.conditions

@@ -309,9 +309,7 @@ class HappensBefore:
 
     def is_live(self, node: GraphNode) -> bool:
         """Return whether anything comes of the node: TensorFlow prunes the others."""
-        return not self._results.complete or any(
-            id(operation) in self._live for operation in node.operations
-        )
+        return not self._results.complete or any(id(it) in self._live for it in node.operations)
 
     @cached_property
     def _needed(self) -> set[int]:
@@ -438,9 +436,7 @@ class _RegionAtPlace:
 
     def holds(self, edge: Edge[GraphNode]) -> Truth:
         contexts = (edge.source.context, edge.user.context)
-        always = edge.is_certain and all(
-            context.reached_whenever(self.place) for context in contexts
-        )
+        always = edge.is_certain and all(it.reached_whenever(self.place) for it in contexts)
         return Truth.YES if always else Truth.MAYBE
 
     def takes_from_device(self, node: GraphNode) -> Truth:

@@ -185,9 +185,7 @@ class Scopes:
                 least = _least(computation.certainty, is_sure)
                 yield from self._taken(call, optimizer, "optimizer", strategy, least)
         # What the host uses, too, was made for it: sharing it is another fault.
-        on_host = {
-            access.variable for access in computation.accesses if not access.context.on_device
-        }
+        on_host = {it.variable for it in computation.accesses if not it.context.on_device}
         for access in computation.accesses:
             if access.variable not in on_host:
                 yield from self._variable(access, computation)
