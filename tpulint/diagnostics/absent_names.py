@@ -59,7 +59,11 @@ def absent(program: Program) -> Iterator[Absent]:
         if path.startswith(BESIDE):
             continue
         now, same = successor(spelled) or ("", False)
-        if not now and _is_for_the_next_generation(spelled):
+        # The file is TensorFlow 2's, in a project that requires TensorFlow 1: projects with both
+        # have one requirement at their top, and run such files with another release.
+        second, target = names.generation(2), spelled.target
+        is_second = spelled.having != 0 and spelled.having & ~second == 0
+        if not now and is_second and not target.configured and not target.mask & second:
             continue
         module = next((prefix for prefix in names.NEVER if path.startswith(prefix)), None)
         # One finding per file and missing module: the rest says the same.
@@ -68,16 +72,6 @@ def absent(program: Program) -> Iterator[Absent]:
                 continue
             reported.add((spelled.span.filename, module))
         yield Absent(spelled, _certainty(spelled), _is_gone(spelled), now, same)
-
-
-def _is_for_the_next_generation(spelled: Spelled) -> bool:
-    """Return whether the file is TensorFlow 2's, in a project that requires TensorFlow 1.
-
-    Projects with both have one requirement at their top, and run such files with another release.
-    """
-    second = names.generation(2)
-    is_second = spelled.having != 0 and spelled.having & ~second == 0
-    return is_second and not spelled.target.configured and not spelled.target.mask & second
 
 
 def _certainty(spelled: Spelled) -> Certainty:

@@ -87,18 +87,6 @@ def consume(left: Counter[BaselineKey], key: BaselineKey) -> bool:
     return is_in_baseline
 
 
-def of_gone_files(
-    left: Counter[BaselineKey], root: str
-) -> dict[tuple[str, str], list[BaselineKey]]:
-    """Return the entries of files that no longer exist, by what stays when a file is renamed."""
-    moved: dict[tuple[str, str], list[BaselineKey]] = {}
-    exists = {file: os.path.exists(os.path.join(root, file)) for file, _, _ in left}
-    for key, number in left.items():
-        if number > 0 and not exists[key[0]]:
-            moved.setdefault(key[1:], []).append(key)
-    return moved
-
-
 def compare(
     findings: Iterable[Finding],
     sources: Mapping[str, Source],
@@ -110,7 +98,13 @@ def compare(
     root = os.path.dirname(os.path.abspath(path))
     left = read(path)
     unmatched = [it for it in findings if not consume(left, key_of(it, sources, root))]
-    moved = of_gone_files(left, root) if unmatched else {}
+    # The entries of files that no longer exist, by what stays when a file is renamed.
+    moved: dict[tuple[str, str], list[BaselineKey]] = {}
+    files = {file for file, _, _ in left} if unmatched else set()
+    gone = {file for file in files if not os.path.exists(os.path.join(root, file))}
+    for key, number in left.items():
+        if number > 0 and key[0] in gone:
+            moved.setdefault(key[1:], []).append(key)
     new = [
         finding
         for finding in unmatched

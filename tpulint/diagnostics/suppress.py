@@ -346,8 +346,8 @@ def annotate(
         by_file.setdefault(finding.span.filename, []).append(finding)
     words = " ".join(reason.split()).replace("#", "No.")
     return {
-        filename: annotated(sources.get(filename), in_file, words)
-        for filename, in_file in sorted(by_file.items())
+        filename: annotated(sources.get(filename), by_file[filename], words)
+        for filename in sorted(by_file)
     }
 
 

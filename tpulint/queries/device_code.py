@@ -199,13 +199,10 @@ def _calls_on_device(program: Program, computation: Computation) -> Iterator[Api
             loops = [scope for scope in call.context.since(COMPUTATION) if scope.kind in LOOPS]
             is_over_gpus = any(getattr(loop.payload, "site", None) in gpus for loop in loops)
             is_on_device[scopes] = is_compiled(call.context) and not is_over_gpus
-        if is_on_device[scopes] and not (host_calls and _is_in(call, host_calls)):
+        # Neither one of the calls for the host, nor part of what one does.
+        way = [call.site, *(step.site for step in call.context.call_chain)] if host_calls else []
+        if is_on_device[scopes] and host_calls.isdisjoint(way):
             yield call
-
-
-def _is_in(call: ApiCall, places: set[Site]) -> bool:
-    """Return whether a call is one of those at `places`, or part of what one does."""
-    return call.site in places or any(step.site in places for step in call.context.call_chain)
 
 
 def is_compiled(context: Context) -> bool:

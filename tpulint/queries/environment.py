@@ -64,7 +64,13 @@ def _not_called(events: Sequence[Event]) -> Iterator[Event]:
 
     An event is with a caller what it is without one, but for the place of the first call.
     """
-    uncalled = {id(event): len(event.context.call_chain) for event in events if _is_uncalled(event)}
+    # Those in a function that is called in one that was read by itself.
+    uncalled = {
+        id(event): len(event.context.call_chain)
+        for event in events
+        if event.context.call_chain
+        and any(scope.kind == NO_KNOWN_CALLER for scope in event.context.scopes[:1])
+    }
     callers: defaultdict[tuple[str, tuple[CallStep, ...]], set[CallStep]] = defaultdict(set)
     for length in set(uncalled.values()):
         for event in events:
@@ -77,13 +83,6 @@ def _not_called(events: Sequence[Event]) -> Iterator[Event]:
             if callers[first.name, tuple(rest)] - {first}:
                 continue
         yield event
-
-
-def _is_uncalled(event: ApiCall | Computation) -> bool:
-    """Return whether it is in a function that is called in one that was read by itself."""
-    scopes = event.context.scopes
-    has_caller = bool(event.context.call_chain)
-    return has_caller and bool(scopes) and scopes[0].kind == NO_KNOWN_CALLER
 
 
 def may_share_a_process(program: Program, module: Module, other: Module) -> bool:

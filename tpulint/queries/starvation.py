@@ -405,11 +405,17 @@ class _Account:
 
     def _depends(self, user: Transfer, source: Transfer) -> bool:
         """Return whether `user` certainly runs only after `source` has."""
-        if _is_beside(user, source):
-            if user.operation is None or source.operation is None:
-                return False
-            return user is not source and _precedes(source.operation, user.operation)
-        return id(source.node) in self._graph.before(user.node).calls
+        if not _is_beside(user, source):
+            return id(source.node) in self._graph.before(user.node).calls
+        first, last = source.operation, user.operation
+        if first is None or last is None or user is source:
+            return False
+
+        def before(operation: Operation) -> Iterator[Operation]:
+            yield from (*operation.sources, *operation.after)
+            yield from (it for it, is_certain in given_by_scopes(operation.context) if is_certain)
+
+        return any(operation is first for operation in reachable([last], before, id))
 
     def _least(self, transfer: Transfer, run: ApiCall, at: ApiCall, whole: bool) -> float:
         """Return how much the transfer surely moves by the call `run` wherever `at` is reached.
@@ -510,13 +516,3 @@ def _times(program: Program, run: Context, at: Context, whole: bool, rounds: _Ro
 
 def _replicas(computation: Computation) -> int | None:
     return replicas(computation) if computation.kind in SIGNATURES else None
-
-
-def _precedes(source: Operation, user: Operation) -> bool:
-    """Return whether `user` waits for `source`, in the graph of one computation."""
-
-    def before(operation: Operation) -> Iterator[Operation]:
-        yield from (*operation.sources, *operation.after)
-        yield from (it for it, is_certain in given_by_scopes(operation.context) if is_certain)
-
-    return any(operation is source for operation in reachable([user], before, id))

@@ -268,7 +268,11 @@ class Scopes:
                 built.setdefault(id(step.layer), step)
         for step in built.values():
             layer = step.layer
-            if not isinstance(layer, ExternalObject) or step.site is None or not _weighs(layer):
+            if not isinstance(layer, ExternalObject) or step.site is None:
+                continue
+            held = [layer, *parts_of(layer)]
+            weighs = any(part.last in tf_names.LAYERS_WITH_WEIGHTS for part in held)
+            if "keras" not in layer.path or not weighs:
                 continue
             certainty = self.is_outside(step.context, strategy)
             if certainty is not None:
@@ -495,12 +499,6 @@ def _start_of(call: ApiCall) -> Module:
     """Return the module in which the way to a call begins."""
     chain = call.context.call_chain
     return chain[0].site.module if chain else call.site.module
-
-
-def _weighs(layer: ExternalObject) -> bool:
-    """Return whether a layer of Keras, or one of those that it holds, has weights."""
-    held = [layer, *parts_of(layer)]
-    return "keras" in layer.path and any(it.last in tf_names.LAYERS_WITH_WEIGHTS for it in held)
 
 
 def _is_of_strategy(call: ApiCall) -> bool:

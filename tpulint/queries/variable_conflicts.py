@@ -169,8 +169,6 @@ def is_on_device(variable: Variable) -> bool:
 def certainty_of_touch(computation: Computation, access: Access) -> Certainty:
     """Return how sure it is that a host cluster touches a variable of a TPU's scope here."""
     strategy = scope_strategy(access.variable.made)
-    assert strategy is not None
     # A strategy that is a parameter may be one whose variables live on the host.
-    return definite_if(
-        strategy.kind == "tpu", is_certain_access(access), is_on_tpu(computation, access.context)
-    )
+    is_tpus = strategy is not None and strategy.kind == "tpu"
+    return definite_if(is_tpus, is_certain_access(access), is_on_tpu(computation, access.context))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Iterator
+from itertools import islice
 from typing import NamedTuple
 
 from tpulint.absint.domain.context import COMPUTATION, FUNCTION, WHILE
@@ -87,7 +89,13 @@ class DynamicShape(Rule):
         _check_loops(program, report)
         _check_ranks(program, report)
         _check_bounded(program, report)
-        for need, others in _by_cause(_needs(program)):
+        by_tensor: dict[int, list[_Need]] = defaultdict(list)
+        for need in _needs(program):
+            by_tensor[id(need.tensor)].append(need)
+        for needs in by_tensor.values():
+            # The first need of a tensor, a sure one if there is one, and its other calls.
+            need = next((it for it in needs if it.certainty is Certainty.DEFINITE), needs[0])
+            others = {it.call.site: it.call for it in needs if it.call.site != need.call.site}
             computation, call, context = need.computation, need.call, need.call.context
             culprit = in_argument(need.argument, need.tensor)
             named = f"`{culprit.name}`, the " if culprit.name and not culprit.is_holder else ""
@@ -103,7 +111,7 @@ class DynamicShape(Rule):
                     device_step(call.site, f"needs {need.what} to compile `{call.last}`"),
                     *(
                         device_step(other.site, f"`{other.last}` needs it, too")
-                        for other in others[:MOST_OTHERS]
+                        for other in islice(others.values(), MOST_OTHERS)
                     ),
                 ),
                 doubt=doubt_about(program, computation, context)
@@ -143,17 +151,6 @@ def _needs(program: Program) -> Iterator[_Need]:
             if certainty is Certainty.DEFINITE or not asks_about(call.context, naming.SHAPE):
                 tensor = next(tensor for tensor, _ in alternatives if tensor.data)
                 yield _Need(computation, call, argument, what, tensor, certainty)
-
-
-def _by_cause(needs: Iterable[_Need]) -> Iterator[tuple[_Need, list[ApiCall]]]:
-    """Yield the first need of each tensor, a sure one if there is one, and its other calls."""
-    by_tensor: dict[int, list[_Need]] = {}
-    for need in needs:
-        by_tensor.setdefault(id(need.tensor), []).append(need)
-    for same in by_tensor.values():
-        first = next((need for need in same if need.certainty is Certainty.DEFINITE), same[0])
-        sites = {need.call.site: need.call for need in same if need.call.site != first.call.site}
-        yield first, list(sites.values())
 
 
 # tensorflow/compiler/tf2xla/kernels/if_op.cc: a TPU compiles both branches into one conditional.

@@ -203,8 +203,11 @@ def needed_value(call: ApiCall) -> Tensor | Variable | None:
     if call.last == "save" and call.receiver is not None and _is_of_strategy(call):
         return _saved(call.receiver)
     seed = call.argument("seed")
-    if seed is not None and isinstance(seed.value, Tensor) and _is_drawn(call):
-        return symbolic_tensor(seed.value)
+    if seed is not None and isinstance(seed.value, Tensor) and is_tensorflow(call.path):
+        # tensorflow/python/framework/random_seed.py: what has a state computes with it in Python.
+        is_random = naming.RANDOM.is_in(call.path) or call.last in DRAWS
+        if is_random and "stateless" not in call.last:
+            return symbolic_tensor(seed.value)
     home, _, last = call.path.rpartition(".")
     package = home.partition(".")[0]
     taken = [argument.value for argument in call.arguments]
@@ -292,13 +295,6 @@ def _saved(owner: Value | None) -> Variable | None:
     ):
         return Variable(owner.last, "weights", owner.site, owner.context)
     return _weights(owner) if is_model(owner) else None
-
-
-# tensorflow/python/framework/random_seed.py: it computes with the seed in Python.
-def _is_drawn(call: ApiCall) -> bool:
-    """Return whether these are random numbers with a state, whose seed is a number of Python's."""
-    is_drawn = naming.RANDOM.is_in(call.path) or call.last in DRAWS
-    return is_drawn and is_tensorflow(call.path) and "stateless" not in call.last
 
 
 def symbolic_tensor(tensor: Tensor) -> Tensor | None:

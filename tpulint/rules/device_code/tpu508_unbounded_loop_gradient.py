@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from tpulint.absint.domain.context import COMPUTATION, WHILE, Scope
-from tpulint.absint.domain.events import Access, ApiCall, Computation, Context, Operation
+from tpulint.absint.domain.events import ApiCall, Computation, Context, Operation
 from tpulint.absint.domain.objects import ExternalObject
 from tpulint.absint.domain.structures import tensors, with_alternatives
 from tpulint.absint.domain.values import NONE, UNKNOWN, Const, External, Value
@@ -97,12 +97,13 @@ def unbounded_loops(
     """
     argument = gradient.argument(*LOSSES[gradient.last])
     loss = UNKNOWN if argument is None else argument.value
-    stops = {
-        id(tensor.operation)
-        for call in computation.calls
-        if call.last in STOPS or _maps_a_stop(call)
-        for tensor in tensors(call.result)
-    }
+    stops = set[int]()
+    for call in computation.calls:
+        function = call.arguments[0].value if call.arguments else None
+        # Also `tf.nest.map_structure(tf.stop_gradient, ...)`.
+        is_mapped = isinstance(function, External) and function.last in STOPS
+        if call.last in STOPS or (call.last == "map_structure" and is_mapped):
+            stops |= {id(tensor.operation) for tensor in tensors(call.result)}
     around = set(map(id, gradient.context.scopes))
     upstream = before(loss, stops)
     scopes = {
@@ -114,10 +115,7 @@ def unbounded_loops(
     for scope in scopes.values():
         inside = [operation for operation in upstream.values() if _is_in(operation.context, scope)]
         needed = _closed(inside, stops)
-        is_trained = any(_is_trained(access, needed) for access in computation.accesses) or any(
-            _makes_weights(call, needed) for call in computation.calls
-        )
-        remedy = remedy_of(program, computation, scope) if is_trained else ""
+        remedy = remedy_of(program, computation, scope) if is_trained(computation, needed) else ""
         if remedy:
             reached = all(place.context.reached_whenever(gradient.context) for place in inside)
             # One loss, and no other in its place; what a loop began with leaves the loop, too.
@@ -126,13 +124,6 @@ def unbounded_loops(
             )
             is_sure = reached and multiplies(computation, scope) and is_alone
             yield scope, is_sure, remedy
-
-
-def _maps_a_stop(call: ApiCall) -> bool:
-    """Return whether `tf.nest.map_structure(tf.stop_gradient, ...)` is called."""
-    function = call.arguments[0].value if call.arguments else None
-    is_stop = isinstance(function, External) and function.last in STOPS
-    return is_stop and call.last == "map_structure"
 
 
 def before(value: Value, stops: set[int]) -> dict[int, Operation]:
@@ -156,22 +147,20 @@ def _is_in(context: Context, scope: Scope) -> bool:
     return any(other is scope for other in context.scopes)
 
 
-def _is_trained(access: Access, needed: dict[int, Operation]) -> bool:
-    return (
+def is_trained(computation: Computation, needed: dict[int, Operation]) -> bool:
+    """Return whether the gradient reaches a variable, or a layer that makes its own."""
+    return any(
         access.mode == "read"
         and access.variable.sort in ("variable", "weights")
         and not access.variable.counts
         and id(access.operation) in needed
-    )
-
-
-# tensorflow/python/layers, and tf.contrib.layers: functions that make variables and use them.
-def _makes_weights(call: ApiCall, needed: dict[int, Operation]) -> bool:
-    """Return whether a function of TensorFlow 1 makes a layer that the gradient reaches."""
-    return (
+        for access in computation.accesses
+    ) or any(
+        # tensorflow/python/layers, and tf.contrib.layers: functions of TensorFlow 1.
         call.last in LAYER_FUNCTIONS
         and ".layers." in call.path
         and any(id(tensor.operation) in needed for tensor in tensors(call.result))
+        for call in computation.calls
     )
 
 

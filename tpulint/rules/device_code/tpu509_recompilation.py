@@ -134,12 +134,10 @@ def is_padded_to_longest(batch: ExternalObject) -> bool:
     shapes = batch.argument("padded_shapes", 1)
     if shapes is not None and shapes != NONE:
         return is_open(shapes)
+    # A step that makes rows, of which a dimension is seen to be open.
     rows = before(batch, tf_names.HAND_ON)
-    return isinstance(rows, ExternalObject) and has_rows_of_any_length(rows)
-
-
-def has_rows_of_any_length(rows: ExternalObject) -> bool:
-    """Return whether a step makes rows of which a dimension is seen to be open."""
+    if not isinstance(rows, ExternalObject):
+        return False
     if rows.last == "from_generator":
         signature = rows.argument("output_signature", 3) or rows.argument("output_shapes", 2)
         return signature is not None and is_open(signature)
@@ -437,11 +435,11 @@ def _counters(program: Program, loop: Scope, node: For | While) -> tuple[bool, f
     target = node.target
     for call in program.by_result.get(id(iterated), ()):
         if call.path == "builtins.range" and not _has_few_rounds(iterated):
-            return False, _named(target)
+            return False, frozenset([target.id] if isinstance(target, Name) else [])
         if call.path != "builtins.enumerate" or not call.arguments:
             continue
         if isinstance(target, Display) and target.items and _is_data(call.arguments[0].value):
-            return True, _named(target.items[0])
+            return True, frozenset(it.id for it in target.items[:1] if isinstance(it, Name))
     return False, frozenset()
 
 
@@ -453,10 +451,6 @@ def _has_few_rounds(iterated: object) -> bool:
     if not isinstance(iterated, SequenceValue) or iterated.open:
         return False
     return len(iterated.items) <= FEW_ROUNDS
-
-
-def _named(target: Expression) -> frozenset[str]:
-    return frozenset([target.id] if isinstance(target, Name) else [])
 
 
 def _is_arithmetic(node: Expression) -> bool:

@@ -31,9 +31,13 @@ class VariableCreatedOnDevice(Rule):
         for computation in program.computations:
             if computation.kind not in tf_names.STRATEGY_RUN:
                 continue
+            # A tf.function is or may be around: a graph of one's own is built once. Only `run` is
+            # TF2's name; the older ones are called in graph mode.
+            has_no_caller = any(it.kind == NO_KNOWN_CALLER for it in computation.context.scopes)
+            may_be_traced = has_no_caller and computation.kind == "run"
             for creation in creations(computation):
                 context, does = creation.context, f"creates {creation.words}"
-                if not is_traced_again(computation, context) or is_kept(computation, context):
+                if not (context.traced or may_be_traced) or is_kept(computation, context):
                     continue
                 inner = context.forks - computation.context.conditions
                 report(
@@ -95,12 +99,3 @@ def is_kept(computation: Computation, context: Context) -> bool:
         or bool(context.with_blocks(INIT_SCOPE))
         or any(call.name in tf_names.BUILD_METHODS for call in inside)
     )
-
-
-def is_traced_again(computation: Computation, context: Context) -> bool:
-    """Return whether a tf.function is or may be around: a graph of one's own is built once.
-
-    Only `run` is TF2's name; the older ones are called in graph mode.
-    """
-    has_unseen_caller = any(scope.kind == NO_KNOWN_CALLER for scope in computation.context.scopes)
-    return context.traced or (has_unseen_caller and computation.kind == "run")
