@@ -252,28 +252,6 @@ def _join(source: GraphNode, user: GraphNode, data: bool, is_certain: bool) -> N
     user.sources.append(edge)
 
 
-@dataclass(frozen=True)
-class Results:
-    """operations: what makes them. complete: it is known that there are no others.
-
-    flat: no structure holds another, so that TensorFlow hands them out as they are
-    (tensorflow/python/tpu/tpu.py, _postprocess_non_flat_outputs).
-    """
-
-    operations: tuple[Operation, ...]
-    complete: bool
-    flat: bool
-
-
-def results_of(computation: Computation) -> Results:
-    value = computation.result if computation.result is not None else UNKNOWN
-    leaves = list(_leaves(value))
-    made_by = [leaf.operation for leaf in leaves if isinstance(leaf, Tensor)]
-    complete = all(isinstance(leaf, (Tensor, Variable, Const)) for leaf in leaves)
-    is_flat = all(map(_is_flat, options(value)))
-    return Results(tuple(filter(None, made_by)), complete, is_flat)
-
-
 def _is_flat(value: Value) -> bool:
     if not isinstance(value, Sequence):
         return not isinstance(value, Mapping)
@@ -304,12 +282,23 @@ class HappensBefore:
         self._computation = computation
         self._regions: dict[tuple[int, ...], GraphRegion] = {}
         self._orders: dict[tuple[int, int], HostOrder[GraphNode]] = {}
-        self._results: Results = results_of(computation)
-        self._live = self._needed_by(self._effects())
+        value = computation.result if computation.result is not None else UNKNOWN
+        leaves = list(_leaves(value))
+        # What makes the results, and whether it is known that there are no others.
+        made_by = [leaf.operation for leaf in leaves if isinstance(leaf, Tensor)]
+        self._results = tuple(filter(None, made_by))
+        self._are_complete = all(isinstance(leaf, (Tensor, Variable, Const)) for leaf in leaves)
+        # TensorFlow hands out results as they are where no structure holds another
+        # (tensorflow/python/tpu/tpu.py, _postprocess_non_flat_outputs).
+        self._are_flat = all(map(_is_flat, options(value)))
+        # TensorFlow never prunes the effects.
+        effects = [it for it in computation.operations if it.unseen or it.ordered or it.kept]
+        touches = [access.operation for access in computation.accesses]
+        self._live = self._needed_by([*filter(None, touches), *effects])
 
     def is_live(self, node: GraphNode) -> bool:
         """Return whether anything comes of the node: TensorFlow prunes the others."""
-        return not self._results.complete or any(id(it) in self._live for it in node.operations)
+        return not self._are_complete or any(id(it) in self._live for it in node.operations)
 
     @cached_property
     def _needed(self) -> set[int]:
@@ -357,20 +346,12 @@ class HappensBefore:
         key = tuple(id(scope) for scope in bodies)
         if key not in self._regions:
             region = self._regions[key] = GraphRegion(self._computation, bodies)
-            for operation in self._results.operations:
+            for operation in self._results:
                 node = region.node(operation)
                 if node is not None:
                     node.is_result = True
-                    node.is_taken = node.is_taken or not (self._results.flat and region.is_top)
+                    node.is_taken = node.is_taken or not (self._are_flat and region.is_top)
         return self._regions[key]
-
-    def _effects(self) -> list[Operation]:
-        """Return the operations that TensorFlow never prunes."""
-        touches = [access.operation for access in self._computation.accesses]
-        return [
-            *filter(None, touches),
-            *(it for it in self._computation.operations if it.unseen or it.ordered or it.kept),
-        ]
 
     def _needed_by(self, roots: list[Operation]) -> set[int]:
         """Return the operations that `roots` or results depend on, by identity."""
@@ -382,7 +363,7 @@ class HappensBefore:
             for body in bodies_of(operation.context):
                 yield from outputs[body_key(body)]
 
-        return set(map(id, reachable([*roots, *self._results.operations], needs, id)))
+        return set(map(id, reachable([*roots, *self._results], needs, id)))
 
     def _outputs_of_bodies(self) -> MappingOf[Hashable, list[Operation]]:
         """Return the operations that leave each conditional, loop or call.

@@ -80,7 +80,12 @@ def step_loops(program: Program) -> Iterator[StepLoop]:
         if FUNCTION not in kinds or LOOP not in kinds[: kinds.index(FUNCTION)]:
             continue
         first = kinds.index(FUNCTION)
-        if _loops_on_device(computation) or repeats_steps(computation):
+        # The variables may be updated in a loop on the device.
+        is_repeated = any(
+            call.last in UPDATES and any(it.kind in LOOPS for it in call.context.since(COMPUTATION))
+            for call in (*computation.calls, *computation.updates)
+        )
+        if is_repeated or _loops_on_device(computation):
             continue
         # A program that has the loop on the device too chooses: this may be for another device.
         if computation.context.is_guess or any(
@@ -134,15 +139,6 @@ def updates_weights(computation: Computation) -> bool:
     if computation.call.last in KERAS_TRAINING or computation.updates:
         return True
     return any(call.last in UPDATES for call in computation.calls)
-
-
-def repeats_steps(computation: Computation) -> bool:
-    """Return whether the variables are updated in a loop on the device."""
-    return any(
-        call.last in UPDATES
-        and any(scope.kind in LOOPS for scope in call.context.since(COMPUTATION))
-        for call in (*computation.calls, *computation.updates)
-    )
 
 
 def rounds_of(program: Program, loop: Scope) -> int | None:

@@ -254,8 +254,7 @@ def is_of_any_rank(spec: Expression) -> bool:
 
 def is_mode_run(program: Program, computation: Computation, context: Context) -> bool:
     """Return whether what a test of the mode leads to runs on the TPU, as far as is seen."""
-    of_mode = asks_about(context, naming.MODE)
-    return not of_mode or any(
+    return not asks_about(context, naming.MODE) or any(
         feed.kind == "predict"
         and feed.owner is computation.call.result
         and feed.context.reached_whenever(computation.call.context)
