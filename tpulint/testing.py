@@ -118,9 +118,14 @@ def page_tests(
     def test_exactly_the_marked_findings_are_reported(block: Block, tmp_path: Path) -> None:
         # Not when the module is imported: other test modules may use other plug-ins.
         plugins.require(plugins.PluginOptions(installed=True, directories=directories))
-        assert_same(found_marks(block, tmp_path), block.expected)
+        assert_marked(block, tmp_path)
 
     return test_exactly_the_marked_findings_are_reported
+
+
+def assert_marked(block: Block, folder: Path) -> None:
+    """Write the program to `folder`, and fail unless all rules report what its marks expect."""
+    assert_same(found_marks(block, folder), block.expected)
 
 
 def findings(block: Block, folder: Path, wrappers: tuple[str, ...] = ()) -> list[Finding]:
