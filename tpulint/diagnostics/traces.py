@@ -152,8 +152,8 @@ def entry(computation: Computation) -> Step:
     callee, name = computation.callee, callee_name(computation.callee)
     if computation.kind == "model_fn" and isinstance(callee, Function):
         place = Site(callee.module, callee.code.place)
-        return step(DEVICE_LANE, place, f"{name} is compiled for the device")
-    return step(DEVICE_LANE, computation.site, f"`{computation.kind}` compiles {name}")
+        return device_step(place, f"{name} is compiled for the device")
+    return device_step(computation.site, f"`{computation.kind}` compiles {name}")
 
 
 def to_cluster(
@@ -175,7 +175,7 @@ def to_host_call(computation: Computation, cluster: Cluster) -> tuple[Step, ...]
 def into_cluster(cluster: Cluster, context: Context) -> list[Step]:
     """Return the host's way: the cluster is opened, then calls down to `context`."""
     name = callee_name(cluster.callee)
-    opened = step(HOST_LANE, cluster.named, f"{name} runs on the host")
+    opened = host_step(cluster.named, f"{name} runs on the host")
     return [opened, *calls(HOST_LANE, cluster.context, context, skip=1)]
 
 
@@ -186,7 +186,7 @@ def deadlock(conflict: Conflict) -> tuple[Step, ...]:
     name = f"`{variable}`"
     holds = f"{verb(held)} {name} and holds it until the program ends"
     waits = device_step(cluster.site, f"waits for the result of {host}")
-    wants = step(HOST_LANE, wanted.site, f"waits for {name}, which the device program holds")
+    wants = host_step(wanted.site, f"waits for {name}, which the device program holds")
     return (
         *_to_conflict(conflict, device_step(held.site, holds)._replace(holds=variable)),
         waits._replace(waits_for=host),
@@ -202,7 +202,7 @@ def stale_read_trace(conflict: Conflict) -> tuple[Step, ...]:
     return (
         *_to_conflict(conflict, device_step(held.site, f"{verb(held)} its own copy of {name}")),
         *into_cluster(conflict.cluster, wanted.context),
-        step(HOST_LANE, wanted.site, f"{verb(wanted)} {name}, unseen by the device"),
+        host_step(wanted.site, f"{verb(wanted)} {name}, unseen by the device"),
     )
 
 
@@ -217,7 +217,7 @@ def nesting_trace(inner: Cluster, outer: Cluster) -> tuple[Step, ...]:
     """Return the steps that lead from one host cluster to another opened inside it."""
     computation = outer.computation
     steps = () if computation is None else to_host_call(computation, outer)
-    last = step(HOST_LANE, inner.named, f"sends {callee_name(inner.callee)} to the host once more")
+    last = host_step(inner.named, f"sends {callee_name(inner.callee)} to the host once more")
     way = [step for step in into_cluster(outer, inner.context) if step.span != last.span]
     return (*steps, *way, last)
 
@@ -230,7 +230,7 @@ def into_host(computation: Computation, place: Access | ApiCall, message: str) -
         entry(computation),
         *to_cluster(computation, cluster),
         *into_cluster(cluster, place.context),
-        step(HOST_LANE, place.site, message),
+        host_step(place.site, message),
     )
 
 

@@ -13,7 +13,7 @@ from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.values import Const
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.traces import compiled_at
-from tpulint.finding import HOST_LANE, Severity
+from tpulint.finding import Severity
 from tpulint.frontends.tensorflow.branch_tests import asks_about, is_for, is_for_gpu
 from tpulint.frontends.tensorflow.knowledge import naming
 from tpulint.frontends.tensorflow.knowledge.operations import BuiltOperation
@@ -121,7 +121,7 @@ def check_numerics(program: Program, report: Report) -> None:
                 " TPU kernel: use `tf.debugging.check_numerics` where you need it",
                 certainty=compiled_if(program, computation, computation.context, is_sure),
                 trace=(
-                    traces.step(HOST_LANE, call.site, "has all operations checked"),
+                    traces.host_step(call.site, "has all operations checked"),
                     traces.entry(computation),
                 ),
                 doubt=IF_ON,

@@ -15,7 +15,7 @@ from tpulint.absint.domain.structures import with_alternatives
 from tpulint.absint.domain.values import NONE, Const, options
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.traces import compiled_at, device_path, device_step, in_argument
-from tpulint.finding import HOST_LANE, Certainty, Severity
+from tpulint.finding import Certainty, Severity
 from tpulint.frontends.tensorflow.branch_tests import asks_about
 from tpulint.frontends.tensorflow.knowledge import naming
 from tpulint.frontends.tensorflow.knowledge.tf_names import words
@@ -227,7 +227,7 @@ def _check_ranks(program: Program, report: Report) -> None:
                 certainty=definite_if(
                     computation.certainty is Certainty.DEFINITE, not computation.context.is_guess
                 ),
-                trace=(traces.step(HOST_LANE, outer.site, "calls the function"),),
+                trace=(traces.host_step(outer.site, "calls the function"),),
             )
 
 

@@ -19,7 +19,7 @@ from tpulint.absint.domain.structures import all_tensors, parts, with_alternativ
 from tpulint.absint.domain.values import UNKNOWN, Choice, Const, External, Value, options
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.traces import compiled_at, path_to_site
-from tpulint.finding import HOST_LANE, Applicability, Certainty, Edit, Fix, Location, Severity
+from tpulint.finding import Applicability, Certainty, Edit, Fix, Location, Severity
 from tpulint.frontends.tensorflow.branch_tests import asks_about, is_for_gpu, leaves_tpu
 from tpulint.frontends.tensorflow.keras_models import FITS
 from tpulint.frontends.tensorflow.knowledge import names, naming
@@ -284,8 +284,8 @@ def _check_ragged(program: Program, report: Report) -> None:
                 " dataset: make dense ones, with `to_tensor(shape=...)`",
                 certainty=definite_if(not feed.context.is_guess, len(makers) == 1),
                 trace=(
-                    traces.step(HOST_LANE, makers[0].site, "makes ragged tensors"),
-                    traces.step(HOST_LANE, feed.site, "gives them to the replicas"),
+                    traces.host_step(makers[0].site, "makes ragged tensors"),
+                    traces.host_step(feed.site, "gives them to the replicas"),
                 ),
             )
 
@@ -312,8 +312,8 @@ def _check_infeeds(program: Program, report: Report) -> None:
                 f" it from the features, or {advice(dtype)}",
                 certainty=definite_if(not is_alternative, is_sure),
                 trace=(
-                    traces.step(HOST_LANE, step.site, f"gives a {dtype}"),
-                    traces.step(HOST_LANE, feed.site, "feeds the TPU with it"),
+                    traces.host_step(step.site, f"gives a {dtype}"),
+                    traces.host_step(feed.site, "feeds the TPU with it"),
                 ),
             )
 

@@ -6,7 +6,7 @@ from tpulint.absint.domain.context import WHILE, Scope
 from tpulint.absint.domain.events import Computation, Context
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.traces import path_to_site
-from tpulint.finding import DEVICE_LANE, HOST_LANE, Severity
+from tpulint.finding import Severity
 from tpulint.frontends.tensorflow.branch_tests import asks_about
 from tpulint.frontends.tensorflow.knowledge import naming
 from tpulint.frontends.tensorflow.knowledge.operations import builds
@@ -45,9 +45,9 @@ class HostTransferInLoop(Rule):
                 certainty=definite_if(_is_certain(computation, cluster.context)),
                 trace=(
                     traces.entry(computation),
-                    traces.step(DEVICE_LANE, loop.site, "in each iteration of this loop"),
+                    traces.device_step(loop.site, "in each iteration of this loop"),
                     *traces.to_cluster(computation, cluster),
-                    traces.step(HOST_LANE, cluster.named, "crosses to the host, and back"),
+                    traces.host_step(cluster.named, "crosses to the host, and back"),
                 ),
             )
         check_what_is_moved(program, report)

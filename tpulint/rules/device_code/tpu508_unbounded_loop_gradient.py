@@ -10,7 +10,7 @@ from tpulint.absint.domain.objects import ExternalObject
 from tpulint.absint.domain.structures import tensors, with_alternatives
 from tpulint.absint.domain.values import NONE, UNKNOWN, Const, External, Value
 from tpulint.diagnostics import traces
-from tpulint.finding import DEVICE_LANE, Severity
+from tpulint.finding import Severity
 from tpulint.frontends.tensorflow.knowledge.tf_names import LAYERS_WITH_WEIGHTS, words
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.ordering import reachable
@@ -69,8 +69,8 @@ class UnboundedLoopGradient(Rule):
                         certainty=compiled_if(program, computation, call.context, is_sure),
                         trace=(
                             traces.entry(computation),
-                            traces.step(DEVICE_LANE, loop.site, "loops on the device"),
-                            traces.step(DEVICE_LANE, call.site, "takes the gradient through it"),
+                            traces.device_step(loop.site, "loops on the device"),
+                            traces.device_step(call.site, "takes the gradient through it"),
                         ),
                     )
 

@@ -15,7 +15,7 @@ from tpulint.absint.domain.site import Module, Site
 from tpulint.absint.domain.structures import with_alternatives
 from tpulint.absint.domain.values import NONE, UNKNOWN, Const, Value
 from tpulint.diagnostics import traces
-from tpulint.finding import HOST_LANE, Certainty, Severity
+from tpulint.finding import Certainty, Severity
 from tpulint.frontends.tensorflow.knowledge import tf_names
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.strategy import Strategy
@@ -102,8 +102,8 @@ class Recompilation(Rule):
                     "." not in retraced.counter,  # others may set the attribute of an object
                 ),
                 trace=(
-                    traces.step(HOST_LANE, retraced.loop, "repeats the call"),
-                    traces.step(HOST_LANE, retraced.call, f"traces and compiles `{name}`"),
+                    traces.host_step(retraced.loop, "repeats the call"),
+                    traces.host_step(retraced.call, f"traces and compiles `{name}`"),
                 ),
             )
 
@@ -121,8 +121,8 @@ def _check_padding(program: Program, feed: Feed, report: Report) -> None:
                 " lengths are few",
                 certainty=Certainty.POSSIBLE,
                 trace=(
-                    traces.step(HOST_LANE, batch.site, "makes batches of several shapes"),
-                    traces.step(HOST_LANE, feed.site, "feeds the TPU with them"),
+                    traces.host_step(batch.site, "makes batches of several shapes"),
+                    traces.host_step(feed.site, "feeds the TPU with them"),
                 ),
             )
 
