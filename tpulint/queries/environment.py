@@ -14,20 +14,8 @@ from tpulint.absint.domain.site import CallStep, Module, Site
 from tpulint.absint.domain.values import NONE, Const, External, Value, options
 from tpulint.finding import Certainty
 from tpulint.frontends.tensorflow.keras_models import keras_base, may_have_own_dtype
-from tpulint.frontends.tensorflow.knowledge import operations
+from tpulint.frontends.tensorflow.knowledge import operations, tf_names
 from tpulint.frontends.tensorflow.knowledge.names import every, having, is_listed, releases
-from tpulint.frontends.tensorflow.knowledge.tf_names import (
-    DATASET_MAKERS,
-    DATASET_METHODS,
-    FILE_READERS,
-    KERAS_2_KEYWORD,
-    KERAS_3,
-    LAYERS_WITH_WEIGHTS,
-    RUN_BEFORE_KERAS_3,
-    RUNS_ON_REPLICAS,
-    TPU_STRATEGIES,
-    is_tensorflow,
-)
 from tpulint.frontends.tensorflow.program import Program, answered_once
 from tpulint.frontends.tensorflow.strategy import Strategy, scope_strategy
 from tpulint.frontends.tensorflow.target_release import (
@@ -122,7 +110,7 @@ def path_in_table(call: ApiCall) -> str:
     That of a method is the name of its class and its own.
     """
     if not call.path.startswith("?."):
-        return call.path if is_tensorflow(call.path) else ""
+        return call.path if tf_names.is_tensorflow(call.path) else ""
     cls = _class_in_table(call.receiver)
     path = f"{cls}.{call.last}" if cls else ""
     return path if is_listed(path) else ""
@@ -134,17 +122,18 @@ def _class_in_table(receiver: Value | None) -> str:
         return receiver.path
     if isinstance(receiver, Instance):
         return KERAS_CLASSES.get(keras_base(receiver), "")
-    if not isinstance(receiver, ExternalObject) or not is_tensorflow(receiver.path):
+    if not isinstance(receiver, ExternalObject) or not tf_names.is_tensorflow(receiver.path):
         return ""
     if receiver.path in (f"{KERAS}.{receiver.last}", f"{KERAS}.models.{receiver.last}"):
         return KERAS_CLASSES.get(receiver.last, "")
     package, _, step = receiver.path.partition(".data.")
     first, _, rest = step.partition(".")
     # What is only taken for a dataset has no function that made it.
-    is_made = first in FILE_READERS or (
-        first == "Dataset" and rest.partition(".")[0] in DATASET_MAKERS
+    is_made = first in tf_names.FILE_READERS or (
+        first == "Dataset" and rest.partition(".")[0] in tf_names.DATASET_MAKERS
     )
-    is_one = receiver.last in DATASET_METHODS | DATASET_MAKERS | FILE_READERS
+    makers = tf_names.DATASET_MAKERS | tf_names.FILE_READERS
+    is_one = receiver.last in makers | tf_names.DATASET_METHODS
     return f"{package}.data.Dataset" if is_made and is_one else ""
 
 
@@ -230,7 +219,7 @@ def is_written_for(program: Program, path: str, releases_mask: int) -> bool:
 
 def certainty_of_keras_3(program: Program, site: Site) -> Certainty | None:
     """Return how sure it is that Keras 3 runs what is at `site`; None where Keras 2 does."""
-    target, keras_3 = target_at(program, site, KERAS), allowed([KERAS_3])
+    target, keras_3 = target_at(program, site, KERAS), allowed([tf_names.KERAS_3])
     if target.needs_keras_2 or not target.newest & keras_3:
         return None
     if target.stated:
@@ -242,22 +231,22 @@ def certainty_of_keras_3(program: Program, site: Site) -> Certainty | None:
 
 def is_for_keras_2(program: Program, site: Site) -> bool:
     """Return whether `site` is written for Keras 2: by names, or by the Python of a notebook."""
-    runs_keras_3 = program.targets.run_on(site.module.filename) & allowed([KERAS_3])
+    runs_keras_3 = program.targets.run_on(site.module.filename) & allowed([tf_names.KERAS_3])
     return not runs_keras_3 or _is_written_for_keras_2(program)
 
 
 @answered_once
 def _is_written_for_keras_2(program: Program) -> bool:
-    run_by = {computation.call.last for computation in program.computations} & RUNS_ON_REPLICAS
+    run_by = {it.call.last for it in program.computations} & tf_names.RUNS_ON_REPLICAS
     return (
-        is_written_for(program, KERAS, ~allowed([KERAS_3]))
+        is_written_for(program, KERAS, ~allowed([tf_names.KERAS_3]))
         # A strategy runs steps by the older method, and by none of another name.
-        or run_by == {RUN_BEFORE_KERAS_3}
+        or run_by == {tf_names.RUN_BEFORE_KERAS_3}
         or any(it.holds(keeps_keras_2) or it.holds(needs_keras_2) for it in program.modules)
         or any(
             call.path.startswith(OPTIMIZERS)
             and not call.context.conditions
-            and any(argument.keyword == KERAS_2_KEYWORD for argument in call.arguments)
+            and any(argument.keyword == tf_names.KERAS_2_KEYWORD for argument in call.arguments)
             for call in program.all_calls()
         )
     )
@@ -298,7 +287,7 @@ def follow_policy_on_tpu(program: Program) -> bool:
         layer, context = call.result, call.context
         if not isinstance(layer, ExternalObject) or "keras" not in layer.path:
             continue
-        if call.last in LAYERS_WITH_WEIGHTS or ".applications." in layer.path:
+        if call.last in tf_names.LAYERS_WITH_WEIGHTS or ".applications." in layer.path:
             strategy = scope_strategy(context)
             is_tpus = strategy is not None and strategy.kind == "tpu" and not context.is_guess
             if is_tpus and not may_have_own_dtype(layer):
@@ -313,7 +302,7 @@ def is_with_tpu(program: Program, call: ApiCall, *, certainly: bool = False) -> 
         and strategy.context.conditions
         and strategy.context.reached_whenever(call.context)
         and (not certainly or call.context.reached_whenever(strategy.context))
-        for strategy in program.all_named(TPU_STRATEGIES)
+        for strategy in program.all_named(tf_names.TPU_STRATEGIES)
     )
 
 
@@ -321,7 +310,7 @@ def has_no_tpu(program: Program, call: ApiCall) -> bool:
     """Return whether each TPUStrategy of the same run is made in the other branch of a test."""
     is_excluded = [
         strategy.context.is_other_branch(call.context)
-        for strategy in program.all_named(TPU_STRATEGIES)
+        for strategy in program.all_named(tf_names.TPU_STRATEGIES)
         if strategy.context.run == call.context.run
     ]
     return bool(is_excluded) and all(is_excluded)

@@ -35,6 +35,7 @@ from tpulint.frontends.tensorflow.knowledge.tf_names import (
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.shapes import mixable
 from tpulint.frontends.tensorflow.strategy import Strategy
+from tpulint.queries import device_code, environment
 from tpulint.queries.certainty import (
     compiled_if,
     definite_if,
@@ -43,24 +44,8 @@ from tpulint.queries.certainty import (
     is_compiled_for_tpu,
     on_tpu_if,
 )
-from tpulint.queries.device_code import (
-    compiled_calls,
-    device_calls,
-    is_compiled,
-    is_softly_placed,
-    is_text_of_device,
-)
 from tpulint.queries.eager_calls import may_be_tpus
 from tpulint.queries.entry_calls import element_made, keeps_dtypes, returned_values, sent_dtypes
-from tpulint.queries.environment import (
-    entry_modules,
-    follow_policy_on_tpu,
-    has_no_tpu,
-    is_with_tpu,
-    makes_ragged,
-    may_share_a_process,
-    operation_built,
-)
 from tpulint.queries.input_pipelines import data_of, steps
 from tpulint.rules.base import Report, Rule, register
 
@@ -145,9 +130,9 @@ def _mixtures(program: Program) -> Iterator[tuple[Computation, MixedOperands]]:
     """Yield the operators and operations on the device that take tensors of several dtypes."""
     for computation in program.computations:
         for mixed in computation.mixed:
-            if is_compiled(mixed.context):
+            if device_code.is_compiled(mixed.context):
                 yield computation, mixed._replace(operator=SIGNS[mixed.operator])
-    for computation, call in device_calls(program):
+    for computation, call in device_code.device_calls(program):
         is_tensorflows = call.last in REFUSES_OTHERS and call.path.startswith("tensorflow.")
         if is_tensorflows and ".keras." not in call.path and ".numpy." not in call.path:
             taken = [value.dtype for value in mixable(call) if isinstance(value, Tensor)]
@@ -165,8 +150,8 @@ def _set_policy(program: Program) -> tuple[str | None, bool]:
     dtypes = {_compute_dtype(call) for call in calls}
     if len(dtypes) != 1 or any(call.context.conditions or call.context.is_guess for call in calls):
         return None, False
-    trainings = {start for _, start in entry_modules(program.computations)}
-    places = {start for _, start in entry_modules(calls)}
+    trainings = {start for _, start in environment.entry_modules(program.computations)}
+    places = {start for _, start in environment.entry_modules(calls)}
     return dtypes.pop(), trainings == places
 
 
@@ -180,7 +165,7 @@ def _compute_dtype(call: ApiCall) -> str | None:
 
 
 def _check_calls(program: Program, report: Report) -> None:
-    for computation, call in compiled_calls(program):
+    for computation, call in device_code.compiled_calls(program):
         for argument, dtype in asked_dtypes(call):
             context, lacking = call.context, dtype not in dtypes()
             # Seconds since 1970 have more digits than a float32.
@@ -210,7 +195,7 @@ def _check_calls(program: Program, report: Report) -> None:
 
 def _check_kernels(program: Program, report: Report) -> None:
     """Tensors whose dtype is seen, given to what has a kernel for others only."""
-    for computation, call in compiled_calls(program):
+    for computation, call in device_code.compiled_calls(program):
         missing = lacks(call.path)
         for argument in call.arguments[:1] if missing else ():
             for tensor, is_alternative in with_alternatives(argument.value):
@@ -226,7 +211,7 @@ def _check_kernels(program: Program, report: Report) -> None:
 def _check_inputs(program: Program, report: Report) -> None:
     """Check the values given to the computation whose dtype is seen."""
     for computation in program.computations:
-        if is_softly_placed(program, computation):
+        if device_code.is_softly_placed(program, computation):
             continue
         context = computation.context
         for site, dtype, is_alternative in refused_inputs(program, computation):
@@ -242,7 +227,7 @@ def _check_inputs(program: Program, report: Report) -> None:
 def _check_results(program: Program, report: Report) -> None:
     """Check what computations return for strings that they make themselves."""
     for computation in program.computations:
-        if not may_be_tpus(computation) or is_softly_placed(program, computation):
+        if not may_be_tpus(computation) or device_code.is_softly_placed(program, computation):
             continue
         is_single = not isinstance(computation.result, Choice)
         for returned in returned_values(computation):
@@ -262,7 +247,7 @@ def texts_in(program: Program, value: Value) -> Iterator[Value]:
     if isinstance(value, (Sequence, Mapping)):
         for item in parts(value):
             yield from texts_in(program, item)
-    elif is_text_of_device(program, value):
+    elif device_code.is_text_of_device(program, value):
         yield value
 
 
@@ -329,7 +314,7 @@ def ragged_source(program: Program, data: Value) -> ApiCall | None:
         if step is not None and step.last in ("from_tensors", "from_tensor_slices"):
             tensors = all_tensors(value for _, value in step.arguments)
     calls = (call for tensor in tensors for call in program.by_result.get(id(tensor), ()))
-    return next(filter(makes_ragged, calls), None)
+    return next(filter(environment.makes_ragged, calls), None)
 
 
 def refused_inputs(program: Program, computation: Computation) -> Iterator[tuple[Site, str, bool]]:
@@ -369,7 +354,7 @@ def is_taken(program: Program, computation: Computation, tensors: list[Tensor]) 
 
     What has no kernel is TPU501.
     """
-    calls = [call for call in computation.calls if operation_built(program, call) is None]
+    calls = [it for it in computation.calls if not environment.operation_built(program, it)]
     taken = [argument.value for call in calls for argument in call.arguments]
     held = set(map(id, all_tensors([computation.result or UNKNOWN, *taken])))
     return not held.isdisjoint(map(id, tensors))
@@ -417,33 +402,33 @@ def check_policies(program: Program, report: Report) -> None:
     """Keras' mixed precision in float16, in a program that makes a TPU's strategy."""
     trainings = {
         start
-        for computation, start in entry_modules(program.computations)
+        for computation, start in environment.entry_modules(program.computations)
         if computation.mode == "function" and computation.certainty is Certainty.DEFINITE
     }
     if not trainings:
         return
-    is_followed = follow_policy_on_tpu(program)
+    is_followed = environment.follow_policy_on_tpu(program)
     _, is_for_all = _set_policy(program)
     setters = program.all_named(SETS_POLICY)
     set_values = [policy.value for setter in setters if (policy := _policy(setter))]
     # In a handler, a strategy of GPUs is for runs without a TPU.
     is_for_all &= all(_is_in_handler(call.context) for call in program.named_any(OF_GPUS))
     mixed = filter(_mixed_policy, program.all_named(POLICIES))
-    for call, start in entry_modules(mixed):
+    for call, start in environment.entry_modules(mixed):
         policy, context = _mixed_policy(call), call.context
         # A policy in an `except` or behind a test is for the machine that is left.
         if (
             policy is None
             or _is_in_handler(context)
-            or (asks_about(context, naming.DTYPE) and not is_with_tpu(program, call))
+            or (asks_about(context, naming.DTYPE) and not environment.is_with_tpu(program, call))
             or is_for_gpu(context)
             or leaves_tpu(context)
-            or has_no_tpu(program, call)
+            or environment.has_no_tpu(program, call)
         ):
             continue
-        if any(may_share_a_process(program, start, training) for training in trainings):
+        if any(environment.may_share_a_process(program, start, training) for training in trainings):
             # Each run that makes the TPU's strategy may set this policy and no other.
-            is_of_each_tpu = is_with_tpu(program, call, certainly=True) and all(
+            is_of_each_tpu = environment.is_with_tpu(program, call, certainly=True) and all(
                 _compute_dtype(other) == "float16" or other.context.is_other_branch(context)
                 for other in setters
             )
