@@ -270,9 +270,8 @@ class Scopes:
             layer = step.layer
             if not isinstance(layer, ExternalObject) or step.site is None:
                 continue
-            held = [layer, *parts_of(layer)]
-            weighs = any(part.last in tf_names.LAYERS_WITH_WEIGHTS for part in held)
-            if "keras" not in layer.path or not weighs:
+            held = [layer, *parts_of(layer)] if "keras" in layer.path else []
+            if not any(part.last in tf_names.LAYERS_WITH_WEIGHTS for part in held):
                 continue
             certainty = self.is_outside(step.context, strategy)
             if certainty is not None:
