@@ -6,7 +6,7 @@ from tpulint.diagnostics import traces
 from tpulint.diagnostics.fixes import by_value, of_conflict
 from tpulint.finding import Applicability, Severity
 from tpulint.frontends.tensorflow.program import Program
-from tpulint.queries.variable_conflicts import Conflict, conflicts, is_on_device
+from tpulint.queries.variable_conflicts import conflicts, is_on_device
 from tpulint.rules.base import Report, Rule, register
 
 
@@ -21,20 +21,15 @@ class HostVariableDeadlock(Rule):
     def check(self, program: Program, report: Report) -> None:
         for conflict in conflicts(program):
             # A step is TPU105, and a strategy's variable TPU102: each has another remedy.
-            if conflict.waits and not conflict.of_step and not is_on_device(conflict.variable):
-                report(
-                    conflict.host.site.span,
-                    message(conflict),
-                    certainty=conflict.certainty,
-                    trace=traces.deadlock(conflict),
-                    fix=of_conflict(conflict),
-                )
-
-
-def message(conflict: Conflict) -> str:
-    name = conflict.variable.name
-    host = traces.callee_name(conflict.cluster.callee)
-    return (
-        f"{host} {traces.verb(conflict.host)} `{name}` on the host, while the device program holds"
-        f" `{name}` and waits for {host}: deadlock; {by_value(host, conflict.host.mode)}"
-    )
+            if not conflict.waits or conflict.of_step or is_on_device(conflict.variable):
+                continue
+            name, host = conflict.variable.name, traces.callee_name(conflict.cluster.callee)
+            report(
+                conflict.host.site.span,
+                f"{host} {traces.verb(conflict.host)} `{name}` on the host, while the device"
+                f" program holds `{name}` and waits for {host}: deadlock;"
+                f" {by_value(host, conflict.host.mode)}",
+                certainty=conflict.certainty,
+                trace=traces.deadlock(conflict),
+                fix=of_conflict(conflict),
+            )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from tpulint.absint.domain.events import Access
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.fixes import by_value, pass_by_value
 from tpulint.finding import Applicability, Severity
@@ -30,21 +29,15 @@ class DeviceVariableInHostCluster(Rule):
         for computation in program.computations:
             for access in host_touches(computation):
                 cluster = access.context.cluster
-                if cluster and is_on_device(access.variable) and id(access) not in steps:
-                    report(
-                        access.site.span,
-                        message(access, traces.callee_name(cluster.callee)),
-                        certainty=certainty_of_touch(computation, access),
-                        trace=traces.into_host(
-                            computation, access, f"{traces.verb(access)} `{access.variable.name}`"
-                        ),
-                        fix=pass_by_value(computation, cluster, access),
-                    )
-
-
-def message(access: Access, host: str) -> str:
-    return (
-        f"{host} {traces.verb(access)} `{access.variable.name}` on the host, but a variable of a"
-        " TPUStrategy scope lives on the device, with one copy per replica;"
-        f" {by_value(host, access.mode)}"
-    )
+                if not cluster or not is_on_device(access.variable) or id(access) in steps:
+                    continue
+                does = f"{traces.verb(access)} `{access.variable.name}`"
+                host = traces.callee_name(cluster.callee)
+                report(
+                    access.site.span,
+                    f"{host} {does} on the host, but a variable of a TPUStrategy scope lives on the"
+                    f" device, with one copy per replica; {by_value(host, access.mode)}",
+                    certainty=certainty_of_touch(computation, access),
+                    trace=traces.into_host(computation, access, does),
+                    fix=pass_by_value(computation, cluster, access),
+                )

@@ -41,11 +41,7 @@ def message(conflict: Conflict) -> str:
             f" the device program {verb} it earlier; {remedy}"
         )
     if conflict.host.mode == "write":
-        return (
-            f"{host} writes `{name}` on the host, but the device program does not see that;"
-            f" {remedy}"
-        )
-    return (
-        f"{host} reads `{name}` on the host, but does not see what the device program writes;"
-        f" {remedy}"
-    )
+        harm = f"writes `{name}` on the host, but the device program does not see that"
+    else:
+        harm = f"reads `{name}` on the host, but does not see what the device program writes"
+    return f"{host} {harm}; {remedy}"
