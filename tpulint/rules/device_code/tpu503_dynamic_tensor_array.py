@@ -10,7 +10,7 @@ from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.certainty import on_tpu_if
 from tpulint.rules.base import Report, Rule, register
 
-EMPTY = (None, NONE, Const(0))
+EMPTY = (NONE, Const(0))
 WRITES = frozenset(["write", "scatter"])
 FILLS = frozenset(["unstack", "split"])  # the result has the size of what it is given
 
@@ -49,6 +49,5 @@ class DynamicTensorArray(Rule):
 def grows(array: ApiCall) -> bool:
     """Return whether it is made empty, with `dynamic_size=True`."""
     size, dynamic = array.argument("size", 1), array.argument("dynamic_size", 2)
-    if dynamic is None or dynamic.value != Const(True):
-        return False
-    return (size.value if size is not None else None) in EMPTY
+    is_dynamic = dynamic is not None and dynamic.value == Const(True)
+    return is_dynamic and (size is None or size.value in EMPTY)

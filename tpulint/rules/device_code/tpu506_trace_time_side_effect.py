@@ -79,8 +79,7 @@ def _report_kept(program: Program, computation: Computation, use: Use, report: R
     home, origin = use.tensor.made, use.tensor.site
     assert home is not None
     assert origin is not None
-    calls = [call for call in program.calls if call.site == use.site]
-    culprit = in_calls(calls, use.site, use.tensor)
+    culprit = in_calls(program.at.get(use.site, ()), use.site, use.tensor)
     report(
         culprit.span,
         f"{culprit.called('the value')} is a symbolic tensor that the step kept while it was"
