@@ -145,21 +145,13 @@ class Lowering:
         is_async: bool = False,
     ) -> ir.FunctionCode:
         """Add a function of this scope, and enter the scope of its body."""
-        inside = self.scopes[-1]
-        function = ir.FunctionCode(
-            name,
-            place,
-            parameters,
-            decorators,
-            is_async,
-            is_lambda,
-            inside.index if inside.kind == "class" else None,
-            self.enclosing("function"),
-            len(self.functions),
-        )
+        around, parent = self.scopes[-1], self.enclosing("function")
+        owner, index = around.index if around.kind == "class" else None, len(self.functions)
+        head = name, place, parameters, decorators
+        function = ir.FunctionCode(*head, is_async, is_lambda, owner, parent, index)
         self.functions.append(function)
-        if function.class_index is not None and not is_lambda:
-            self.classes[function.class_index].methods.append(function.index)
+        if owner is not None and not is_lambda:
+            self.classes[owner].methods.append(index)
         self.scopes.append(self.scope_of(function))
         return function
 
@@ -250,15 +242,13 @@ class Lowering:
 
     def lower_tuple(self, node: ast.Tuple | ast.List | ast.Set) -> nodes.Expression:
         place = self.place(node)
-        items = [self.element(item) for item in node.elts]
+        items = [self.expression(item) for item in node.elts]
         return nodes.Display(place, type(node).__name__.lower(), items)
 
     lower_list = lower_set = lower_tuple
 
-    def element(self, item: ast.expr) -> nodes.Expression:
-        if isinstance(item, ast.Starred):
-            return nodes.Starred(self.expression(item.value))
-        return self.expression(item)
+    def lower_starred(self, node: ast.Starred) -> nodes.Expression:
+        return nodes.Starred(self.expression(node.value))
 
     def lower_dict(self, node: ast.Dict) -> nodes.Expression:
         place = self.place(node)
@@ -397,7 +387,7 @@ class Lowering:
 
     def target(self, node: ast.expr) -> nodes.Expression:
         """Lower an assigned expression; the names in it are bound in this scope."""
-        lowered = self.element(node)
+        lowered = self.expression(node)
         self.bind_all(lowered)
         return lowered
 

@@ -64,9 +64,8 @@ def _decorated(frame: Frame, function: Value, decorator: Value, site: Site) -> V
     decorator_options: Options = ()
     if isinstance(decorator, Partial) and isinstance(decorator.function, External):
         decorator_options, decorator = decorator.kwargs, decorator.function
-    if isinstance(
-        decorator, (objects.ExternalObject, objects.ContextManagerValue)
-    ) or not isinstance(function, (Function, Bound)):
+    is_object = isinstance(decorator, (objects.ExternalObject, objects.ContextManagerValue))
+    if is_object or not isinstance(function, (Function, Bound)):
         return None
     if isinstance(decorator, External):
         decorated = frame.library.decorate(frame, function, decorator, decorator_options)

@@ -41,6 +41,7 @@ ORDERS = {
     "GreaterThan": operator.gt,
     "GreaterThanEqual": operator.ge,
 }
+FOLDED = {"Add": operator.add, "Subtract": operator.sub, "Multiply": operator.mul}
 EQUALITY = ("Equal", "NotEqual")
 COMPARISONS = frozenset([*EQUALITY, *ORDERS])
 NEGATIVE = frozenset(["NotEqual", "IsNot", "NotIn"])
@@ -71,9 +72,7 @@ def operation(
     result = transfer.result(frame, listed, site)
     # `step % n`: every how many steps something happens is a setting.
     result.uniform = uniform(listed) or (
-        name == "Modulo"
-        and uniform(listed[:1])
-        and not any(isinstance(option, (Tensor, Variable)) for option in options(listed[1]))
+        name == "Modulo" and uniform(listed[:1]) and not _may_be_touched(listed[1])
     )
     result.shape = () if name != "getitem" and of_scalars(listed) else None
     result.single = _is_single(name, listed)
@@ -131,9 +130,7 @@ def _dtype(frame: Frame, name: str, operands: list[Value], site: Site) -> str | 
 
 def _may_be_touched(value: Value) -> bool:
     """Return whether it is a tensor or a variable, or may be one."""
-    if isinstance(value, values.Choice):
-        return any(map(_may_be_touched, value.options))
-    return isinstance(value, (Tensor, Variable))
+    return any(isinstance(option, (Tensor, Variable)) for option in options(value))
 
 
 # A TPU has no strings, so this is no tensor: a key of what may be a dict, or a part of such a key.
@@ -288,10 +285,9 @@ def binary(
     if isinstance(left, Sequence) and isinstance(right, Sequence) and op == "Add":
         is_open = left.open or right.open
         return Sequence(left.kind, left.items + right.items, is_open, site)
-    if isinstance(left, Sequence) and op == "Multiply":
-        return repeated(left, right, site)
-    if isinstance(right, Sequence) and op == "Multiply":
-        return repeated(right, left, site)
+    for base, times in ((left, right), (right, left)):
+        if isinstance(base, Sequence) and op == "Multiply":
+            return repeated(base, times, site)
     if isinstance(left, Const) and isinstance(right, Const):
         return folded(op, left.value, right.value)
     if isinstance(left, values.Scaled) or isinstance(right, values.Scaled):
@@ -311,9 +307,8 @@ def binary(
 
 def _present(value: Value) -> Value:
     """Return an operand that may be None: with None there is nothing to compute."""
-    if not isinstance(value, values.Choice):
-        return value
-    return join([option for option in value.options if option != values.NONE])
+    present = [option for option in options(value) if option != values.NONE]
+    return join(present) if isinstance(value, values.Choice) else value
 
 
 def _text_with_start(op: str, starts: str, right: Value, result: Value) -> Value:
@@ -379,20 +374,14 @@ def repeated(base: Sequence, times: Value, site: Site) -> Sequence:
 def folded(op: str, left: object, right: object) -> Value:
     """Small integer arithmetic, so that `2 * 4` replicas are eight, and joined strings."""
     if isinstance(left, str) and isinstance(right, str) and op == "Add":
-        return (
-            Const(left + right)
-            if len(left) + len(right) <= MAX_TEXT_LENGTH
-            else Text(left[:MAX_TEXT_LENGTH], right[-MAX_TEXT_LENGTH:])
-        )
+        if len(left) + len(right) <= MAX_TEXT_LENGTH:
+            return Const(left + right)
+        return Text(left[:MAX_TEXT_LENGTH], right[-MAX_TEXT_LENGTH:])
     if isinstance(left, str) and op == "Modulo":
         return _formatted(left)
     if type(left) is int and type(right) is int and abs(left) < 1 << 31 and abs(right) < 1 << 31:
-        if op == "Add":
-            return Const(left + right)
-        if op == "Subtract":
-            return Const(left - right)
-        if op == "Multiply":
-            return Const(left * right)
+        if op in FOLDED:
+            return Const(FOLDED[op](left, right))
         if op == "FloorDivide" and right:
             return Const(left // right)
         if op == "Power" and 0 <= right <= MAX_EXPONENT and abs(left) <= MAX_BASE:

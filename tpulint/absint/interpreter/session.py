@@ -333,17 +333,14 @@ class Session(ModuleLinker):
 
         With `reuse` it is the one that was made before as `named`, if there is one.
         """
-        rounds = context.scopes.rounds
-        key = (site, tuple(call.site for call in context.call_chain), rounds, sort)
-        variable = self._variables.get(key)
-        if variable is None and named is not None:
-            variable = self._variables.get(named) if reuse else None
-            variable = variable or Variable(name, sort, site, context)
-            self._variables[key] = self._variables[named] = variable
-        if variable is None:
-            variable = Variable(name, sort, site, context)
-            self._variables[key] = variable
-        return variable
+        chain = tuple(call.site for call in context.call_chain)
+        key = (site, chain, context.scopes.rounds, sort)
+        if key not in self._variables:
+            before = self._variables.get(named) if reuse else None
+            self._variables[key] = before or Variable(name, sort, site, context)
+            if named is not None:
+                self._variables[named] = self._variables[key]
+        return self._variables[key]
 
     def only_variable(self, name: str, sort: str) -> Variable:
         """Return the variable of which a program has one, whoever makes it."""
