@@ -58,7 +58,7 @@ class Context(BaseContext):
         return CONVERTED if is_function else UNCONVERTED
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False, repr=False, slots=True)
 class Variable(Value):
     """State that outlives a step: a variable, table, queue, the global step, a layer's weights.
 
@@ -68,6 +68,7 @@ class Variable(Value):
     replicas count them.
     """
 
+    shown = "{0.sort} {0.name}"
     name: str
     sort: str
     site: Site | None
@@ -75,9 +76,6 @@ class Variable(Value):
     assumed: bool = False
     whole: Variable | None = None
     counts: bool = False
-
-    def __repr__(self) -> str:
-        return f"{self.sort} {self.name}"
 
 
 @dataclass(eq=False, slots=True)

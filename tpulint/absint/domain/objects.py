@@ -100,10 +100,11 @@ class Env:
 AS_WRITTEN = "as written"  # the hint that all decorators are seen to return the function itself
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False, repr=False, slots=True)
 class Function(Value):
     """A function of the project with the names it closes over."""
 
+    shown = "function {0.name}"
     is_true: ClassVar[bool] = True
     code: ir.FunctionCode
     module: Module
@@ -121,9 +122,6 @@ class Function(Value):
     def is_callee(self) -> bool:
         return True
 
-    def __repr__(self) -> str:
-        return f"function {self.name}"
-
 
 class TracedCall(NamedTuple):
     """A call of a traced `function`; `conditions` are those under which it is called."""
@@ -132,10 +130,11 @@ class TracedCall(NamedTuple):
     conditions: frozenset[tuple[ConditionKey, object]]
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False, repr=False, slots=True)
 class Class(Value):
     """A class of the project."""
 
+    shown = "class {0.code.name}"
     is_true: ClassVar[bool] = True
     code: ir.ClassCode
     module: Module
@@ -150,14 +149,12 @@ class Class(Value):
         """The bases that are outside the project, in its order."""
         return [base for base in mro(self) if isinstance(base, External)]
 
-    def __repr__(self) -> str:
-        return f"class {self.code.name}"
 
-
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False, repr=False, slots=True)
 class Instance(Value):
     """An object of a project class; `attributes` is shared by all who hold it."""
 
+    shown = "{0.cls.code.name} object"
     cls: Class
     site: Site | None
     context: Context | None
@@ -168,22 +165,17 @@ class Instance(Value):
     def is_callee(self) -> bool:
         return not self.cls.names.keys().isdisjoint(("__call__", "call"))
 
-    def __repr__(self) -> str:
-        return f"{self.cls.code.name} object"
 
-
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False, repr=False, slots=True)
 class Super(Value):
     """`super()` in a method of `owner`."""
 
+    shown = "super() of {0.owner!r}"
     instance: Value
     owner: Class
 
-    def __repr__(self) -> str:
-        return f"super() of {self.owner!r}"
 
-
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False, repr=False, slots=True)
 class ExternalObject(Value):
     """The result of calling something external: a layer, an optimizer, a dataset.
 
@@ -193,6 +185,7 @@ class ExternalObject(Value):
     element: what a loop over it gives.
     """
 
+    shown = "{0.path} object"
     path: str
     site: Site
     context: Context
@@ -210,9 +203,6 @@ class ExternalObject(Value):
     @property
     def is_object(self) -> bool:
         return True
-
-    def __repr__(self) -> str:
-        return f"{self.path} object"
 
     @property
     def last(self) -> str:
@@ -348,17 +338,15 @@ class Mapping(Sized):
         return f"dict {{{listed(pairs, self.open)}}}"
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False, repr=False, slots=True)
 class ContextManagerValue(Value):
     """A context manager object: what entering it means."""
 
+    shown = "context manager ({0.effect})"
     effect: str
     site: Site
     payload: Value = UNKNOWN
     entered: int = 0
-
-    def __repr__(self) -> str:
-        return f"context manager ({self.effect})"
 
 
 def listed(items: Iterable[str], more: bool) -> str:
@@ -382,11 +370,9 @@ class TraceTimeValue(Value):
     path: the function's dotted name. site: its call.
     """
 
+    shown = "{0.path}() at trace time"
     path: str
     site: Site
-
-    def __repr__(self) -> str:
-        return f"{self.path}() at trace time"
 
 
 def decorated(function: Function, cls: Class) -> Function | None:

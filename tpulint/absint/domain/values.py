@@ -21,7 +21,7 @@ if TYPE_CHECKING:
         return cls
 else:
     # Objects of classes that are frozen at run time, too, take three times as long to make.
-    frozen = dataclass(unsafe_hash=True, slots=True)
+    frozen = dataclass(unsafe_hash=True, repr=False, slots=True)
 
 
 # The functions of `six.moves` that Python 3 has itself.
@@ -36,12 +36,17 @@ class Value:
     """Anything that a name can stand for.
 
     is_callee: calling it runs code of the project. is_true: Python takes it for true.
-    is_object: a library made it, or it is a method of such an object.
+    is_object: a library made it, or it is a method of such an object. shown: its repr, to be filled
+    in with the value.
     """
 
     __slots__ = ()
+    shown: ClassVar[str] = "{0.__class__.__name__}"
     is_true: ClassVar[bool] = False
     is_tensor: ClassVar[bool] = False
+
+    def __repr__(self) -> str:
+        return self.shown.format(self)
 
     @property
     def is_callee(self) -> bool:
@@ -65,19 +70,17 @@ class Comparable(Value):
         return self == other
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False, repr=False, slots=True)
 class _Named(Value):
     """A value of which there is one."""
 
+    shown = "{0.name}"
     name: str
     calls_project: bool = False
 
     @property
     def is_callee(self) -> bool:
         return self.calls_project
-
-    def __repr__(self) -> str:
-        return self.name
 
 
 UNKNOWN = _Named("UNKNOWN")
@@ -89,15 +92,13 @@ UNLISTED = _Named(f"one of more than {MAX_CALLEES} functions", calls_project=Tru
 class Const(Value):
     """A Python constant: None, bool, int, float or str."""
 
+    shown = "{0.value!r}"
     value: Any
 
     def is_same(self, other: Value) -> bool:
         """Return whether both are one constant: 1, 1.0 and True are three."""
         same_kind = isinstance(other, Const) and type(self.value) is type(other.value)
         return same_kind and self == other
-
-    def __repr__(self) -> str:
-        return repr(self.value)
 
 
 NONE = Const(None)
@@ -137,21 +138,18 @@ class Scaled(Comparable):
 class Number(Comparable):
     """A number of Python that is not seen: what is computed of flags and constants."""
 
-    def __repr__(self) -> str:
-        return "a number"
+    shown = "a number"
 
 
 @frozen
 class ContextQuery(Value):
     """The answer to a question about what is open while code is traced: `name` is what is asked."""
 
+    shown = "{0.name}"
     name: str
 
-    def __repr__(self) -> str:
-        return self.name
 
-
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False, repr=False, slots=True)
 class Opaque(Value):
     """Something unknown that keeps its identity: a parameter of a root, an attribute of one.
 
@@ -166,6 +164,7 @@ class Opaque(Value):
     held: a dict of the items that the program puts into it, where it does.
     """
 
+    shown = "unknown {0.path}"
     path: str
     children: dict[str, Value] = field(default_factory=dict)
     parent: Opaque | None = None
@@ -179,9 +178,6 @@ class Opaque(Value):
     inferred_as: dict[type[Value], Value] = field(default_factory=dict)
     held: Value | None = None
     _answers: dict[str, Opaque] = field(default_factory=dict)
-
-    def __repr__(self) -> str:
-        return f"unknown {self.path}"
 
     @property
     def last(self) -> str:
@@ -230,10 +226,8 @@ class Opaque(Value):
 class External(Comparable):
     """A dotted name of something that is not in the project, imports resolved."""
 
+    shown = "{0.path}"
     path: str
-
-    def __repr__(self) -> str:
-        return self.path
 
     @property
     def last(self) -> str:
@@ -253,18 +247,17 @@ def outside(path: str) -> Value:
 class ModuleValue(Value):
     """A module of the project, by its file; `dotted` is what the import called it."""
 
+    shown = "module {0.dotted}"
     is_true: ClassVar[bool] = True
     path: str
     dotted: str
-
-    def __repr__(self) -> str:
-        return f"module {self.dotted}"
 
 
 @frozen
 class DeferredName(External):
     """A name of a project's module that was passed by; `base` can still be read."""
 
+    shown = "{0.path} (its module was not read)"
     base: ModuleValue
     name: str
 
@@ -272,26 +265,22 @@ class DeferredName(External):
     def is_callee(self) -> bool:
         return True  # it may be a function, which is read where the program calls it
 
-    def __repr__(self) -> str:
-        return f"{self.path} (its module was not read)"
-
 
 @frozen
 class Imported(Value):
     """A name imported from a project's module, looked up when it is used."""
 
+    shown = "{0.dotted}.{0.name}"
     path: str
     dotted: str
     name: str
-
-    def __repr__(self) -> str:
-        return f"{self.dotted}.{self.name}"
 
 
 @frozen
 class Bound(Comparable):
     """`function` with its first argument given: a bound method."""
 
+    shown = "{0.function!r} of {0.receiver!r}"
     function: Value
     receiver: Value
 
@@ -303,14 +292,12 @@ class Bound(Comparable):
     def is_object(self) -> bool:
         return self.receiver.is_object
 
-    def __repr__(self) -> str:
-        return f"{self.function!r} of {self.receiver!r}"
-
 
 @frozen
 class Partial(Value):
     """`functools.partial(function, *args, **kwargs)`."""
 
+    shown = "partial({0.function!r})"
     function: Value
     args: tuple[Value, ...]
     kwargs: tuple[tuple[str, Value], ...]
@@ -318,9 +305,6 @@ class Partial(Value):
     @property
     def is_callee(self) -> bool:
         return self.function.is_callee
-
-    def __repr__(self) -> str:
-        return f"partial({self.function!r})"
 
 
 @frozen
