@@ -257,15 +257,12 @@ class _Reader:
 
     def _import(self, node: ast.Import | ast.ImportFrom, place: _Place) -> None:
         for alias in node.names:
-            if isinstance(node, ast.Import):
-                path = alias.name
-            else:
-                path = f"{node.module}.{alias.name}" if not node.level else ""
-                path = path.removesuffix(".*")
+            path = alias.name
+            if isinstance(node, ast.ImportFrom):
+                path = "" if node.level else f"{node.module}.{alias.name}".removesuffix(".*")
             if self._is_mine(path) and not place.guarded and not place.tried:
                 whole = node if len(node.names) == 1 else alias
-                bound = alias.asname or alias.name
-                self._found(IMPORT, (path,), whole, place, bound)
+                self._found(IMPORT, (path,), whole, place, alias.asname or alias.name)
 
     def _attribute(self, node: ast.Attribute, place: _Place) -> None:
         paths = self._paths(node)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import functools
 import io
 import re
 import warnings
@@ -135,19 +134,10 @@ def _left(match: re.Match[str]) -> str:
 
 def has_name(name: str, text: str) -> bool:
     """Return whether `text` holds `name`, and not only as a part of a longer one."""
-    return name in text and _whole(name).search(text) is not None
+    return name in text and re.search(rf"\b{re.escape(name)}\b", text) is not None
 
 
 def may_set_attribute(name: str, text: str) -> bool:
     """Return whether an attribute `name` may be set in `text`: not only called or gone into."""
-    return f".{name}" in text and _last(name).search(text) is not None
-
-
-@functools.lru_cache(maxsize=512)
-def _whole(name: str) -> re.Pattern[str]:
-    return re.compile(rf"\b{re.escape(name)}\b")
-
-
-@functools.lru_cache(maxsize=512)
-def _last(name: str) -> re.Pattern[str]:
-    return re.compile(rf"\.{re.escape(name)}\b(?![ \t]*[(.\[])")
+    pattern = rf"\.{re.escape(name)}\b(?![ \t]*[(.\[])"
+    return f".{name}" in text and re.search(pattern, text) is not None

@@ -4,20 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tpulint.absint.domain.context import (
-    AFTER_RETURN,
-    ALTERNATIVE,
-    COND,
-    LOOP,
-    ONCE,
-    OUTER,
-    ROUND,
-    TRY,
-    WHILE,
-    WITH,
-    ConditionKey,
-    Scope,
-)
+from tpulint.absint.domain import context
+from tpulint.absint.domain.context import ConditionKey, Scope
 from tpulint.absint.domain.events import Context, Tensor
 from tpulint.absint.domain.objects import ExternalObject, TraceTimeValue
 from tpulint.absint.domain.site import Site
@@ -106,16 +94,16 @@ def _open_question(frame: Frame, test: nodes.Expression) -> nodes.Expression:
 
 def _branch(frame: Frame, key: ConditionKey, test: Value, branch: bool) -> Entered:
     """Enter a branch of a test, which may depend on a guess."""
-    context, computation = frame.context.when(key, branch), frame.context.computation
+    place, computation = frame.context.when(key, branch), frame.context.computation
     if computation is not None:
         guess = frame.library.guess_of_branch(computation, key, test, branch)
         asked = test.negates or test if isinstance(test, Opaque) else None
         if asked is not None and asked.default == NONE and branch is (asked is test):
             # Only an argument that is not seen leads here.
-            guess = ConditionKey(ALTERNATIVE, key.identity)
+            guess = ConditionKey(context.ALTERNATIVE, key.identity)
         if guess is not None:
-            context = context.when(guess, 0)
-    return frame.at(context)
+            place = place.when(guess, 0)
+    return frame.at(place)
 
 
 def _unless_it_fails(frame: Frame, end: Context, key: ConditionKey, branch: bool) -> Context:
@@ -131,7 +119,7 @@ def _settled(frame: Frame, node: nodes.If, answer: bool) -> bool:
     body = node.body if answer else node.orelse
     if not nodes.guards_creation(node.test, answer):
         return frame.block(body)
-    once = Scope(ONCE, frame.site(node.place))
+    once = Scope(context.ONCE, frame.site(node.place))
     if not answer and node.body and isinstance(node.body[-1], (nodes.Return, nodes.Raise)):
         frame.open(once)  # the rest of the function, too, is reached the first time only
         return frame.block(body)
@@ -148,7 +136,7 @@ def _traced_if(frame: Frame, node: nodes.If, test: Tensor) -> bool:
     sides, ends = [], []
     for block in (node.body, node.orelse):
         frame.env.names = dict(start)
-        with frame.within(Scope(COND, site, test, converted=True)):
+        with frame.within(Scope(context.COND, site, test, converted=True)):
             ends.append(frame.block(block))
             match block:
                 # Each branch is traced whatever the test is, and so is the `raise` at its end.
@@ -158,7 +146,7 @@ def _traced_if(frame: Frame, node: nodes.If, test: Tensor) -> bool:
         sides.append(frame.env.names)
     frame.env.names = _through(frame, start, _joined(*sides), test, site)
     if len(frame.returns) > returned:
-        frame.open(Scope(WITH, site, test, effect=AFTER_RETURN))
+        frame.open(Scope(context.WITH, site, test, effect=context.AFTER_RETURN))
     return all(ends)
 
 
@@ -187,7 +175,7 @@ def for_(frame: Frame, node: nodes.For) -> bool:
         isinstance(source, Tensor)
         or (isinstance(source, ExternalObject) and "range" in source.path)
     )
-    kind = WHILE if traced else LOOP
+    kind = context.WHILE if traced else context.LOOP
     transfer.note_iteration(frame, source, site, converts=True)
     item = operators.element_of(frame, source, site)
     items = operators.items_of(source)
@@ -227,7 +215,7 @@ def _rounds(frame: Frame, node: nodes.For, items: list[Value], site: Site) -> bo
     """
     for number, item in enumerate(items):
         with frame.scopes_closed():
-            frame.open(Scope(ROUND, site, number))
+            frame.open(Scope(context.ROUND, site, number))
             frame.assign(node.target, item)
             if frame.block(node.body):
                 return True
@@ -242,7 +230,9 @@ def while_(frame: Frame, node: nodes.While) -> bool:
         return frame.block(node.orelse)
     traced = isinstance(test, Tensor) and frame.context.converts_control_flow
     transfer.note_tensor_test(frame, test, node.test, "while")
-    with frame.within(Scope(WHILE if traced else LOOP, site, test, converted=traced)):
+    with frame.within(
+        Scope(context.WHILE if traced else context.LOOP, site, test, converted=traced)
+    ):
         ended = _round(frame, node.body)
         if traced:
             transfer.note_carried(frame, start.values(), map(frame.env.names.get, start))
@@ -296,7 +286,7 @@ def try_(frame: Frame, node: nodes.Try) -> bool:
         if node.handlers:
             errors = OUTER_ERRORS | frame.library.outer_errors
             others = any(_catches_others(handler.caught, errors) for handler in node.handlers)
-            frame.open(Scope(TRY, frame.site(-1), effect="" if others else OUTER))
+            frame.open(Scope(context.TRY, frame.site(-1), effect="" if others else context.OUTER))
         ended = frame.block(node.body)
     ends = []
     names = frame.env.names

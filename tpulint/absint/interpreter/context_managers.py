@@ -120,7 +120,9 @@ def by_hand(
         return manager.payload
     if name in ("__exit__", "Exit", "close"):
         note(frame, manager.effect, "exit", site, manager)
-        _close(frame, manager)
+        payload, opened = manager.payload, [scope.payload for scope in frame.context.scopes]
+        if frame.library.scope_owner(payload) is not None and payload in opened:
+            frame.close(payload)  # that of an owner
         return UNKNOWN
     if name == "pop_all":  # what was entered on it, a new stack holds
         taken, computation = ContextManagerValue(STACK, site), frame.recorded
@@ -148,13 +150,6 @@ def _open_for_rest(frame: Frame, manager: Value, site: Site) -> None:
         for option in options(manager)
     ):
         enter(frame, manager, site)
-
-
-def _close(frame: Frame, manager: ContextManagerValue) -> None:
-    """Close the scope of an owner that was opened by hand."""
-    opened = [scope.payload for scope in frame.context.scopes]
-    if frame.library.scope_owner(manager.payload) is not None and manager.payload in opened:
-        frame.close(manager.payload)
 
 
 def note(frame: Frame, effect: str, direction: str, site: Site, holder: object) -> None:

@@ -7,19 +7,8 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
-from tpulint.absint.domain import objects, values
-from tpulint.absint.domain.context import (
-    COND,
-    GUARD,
-    LOOP,
-    NAME,
-    PLACE,
-    ROUND,
-    STATE,
-    VALUE,
-    ConditionKey,
-    Scope,
-)
+from tpulint.absint.domain import context, objects, values
+from tpulint.absint.domain.context import ConditionKey, Scope
 from tpulint.absint.domain.events import Argument, Arguments, Tensor
 from tpulint.absint.domain.objects import Mapping, Sequence
 from tpulint.absint.domain.site import Site
@@ -62,18 +51,18 @@ def condition_key(library: Library, value: Value, node: Expression, site: Site) 
     are_constants = all(isinstance(option, Const) for option in alternatives)
     asks_what_is_open = any(isinstance(option, values.ContextQuery) for option in alternatives)
     if asks_what_is_open or (len(alternatives) > 1 and are_constants):
-        return ConditionKey(STATE, site, test=node)
+        return ConditionKey(context.STATE, site, test=node)
     if isinstance(value, Opaque) and (
         value.is_setting or (value.negates or value).compared is not None
     ):
-        return ConditionKey(VALUE, id(value), value)
+        return ConditionKey(context.VALUE, id(value), value)
     if library.device_answer(node) is None and guards_creation(node):
-        return ConditionKey(GUARD, site, test=node)
+        return ConditionKey(context.GUARD, site, test=node)
     if isinstance(value, Opaque):
-        return ConditionKey(VALUE, id(value), value)
+        return ConditionKey(context.VALUE, id(value), value)
     if isinstance(value, External):
-        return ConditionKey(NAME, value.path)
-    return ConditionKey(PLACE, site, test=node)
+        return ConditionKey(context.NAME, value.path)
+    return ConditionKey(context.PLACE, site, test=node)
 
 
 MAX_UNROLLED_ITEMS = 16  # items of a loop or a comprehension that are read one by one
@@ -213,7 +202,7 @@ def _conditional(frame: Frame, node: nodes.Conditional) -> Value:
     key = condition_key(frame.library, test, node.test, site)
     results = []
     for branch, side in ((True, node.body), (False, node.orelse)):
-        scope = Scope(COND, site, test, converted=True) if traced else None
+        scope = Scope(context.COND, site, test, converted=True) if traced else None
         with frame.within(scope) if scope is not None else frame.when(key, branch):
             results.append(value(frame, side))
     # The tensors of traced branches leave through the conditional.
@@ -292,13 +281,16 @@ def _comprehension(frame: Frame, node: nodes.Comprehension) -> Value:
         is_unrolled = False
         # With tests, or over more than this, the number of its rounds is another.
         looped = None if inner_clauses or first.tests else source
-        scopes = [Scope(LOOP, site, looped)]
+        scopes = [Scope(context.LOOP, site, looped)]
         items = [operators.element_of(frame, source, site)]
     elif len(frame.context.scopes.rounds) < MAX_NESTED_UNROLLED_LOOPS:
         # As in a loop: what a round makes is another thing than what the next one makes.
-        is_unrolled, scopes = True, [Scope(ROUND, site, number) for number in range(len(items))]
+        is_unrolled, scopes = (
+            True,
+            [Scope(context.ROUND, site, number) for number in range(len(items))],
+        )
     else:
-        is_unrolled, scopes = True, [Scope(LOOP, site)] * len(items)
+        is_unrolled, scopes = True, [Scope(context.LOOP, site)] * len(items)
     keys: list[Value] = []
     results: list[Value] = []
     for item, scope in zip(items, scopes, strict=True):
