@@ -140,8 +140,8 @@ class ProgramEvents:
         self, groups: Mapping[str, list[ApiCall]], names: Collection[str]
     ) -> list[ApiCall]:
         several = [groups[name] for name in frozenset(names) if name in groups]
-        if len(several) <= 1:
-            return several[0] if several else []
+        if len(several) == 1:
+            return several[0]
         return sorted(chain.from_iterable(several), key=lambda call: self._numbers[id(call)])
 
     @cached_property
@@ -158,11 +158,8 @@ class ProgramEvents:
 
     def all_calls(self) -> Iterator[ApiCall]:
         """Every call of something outside the project."""
-        yield from self.calls
-        for computation in self.computations:
-            yield from computation.calls
+        yield from chain(self.calls, *(computation.calls for computation in self.computations))
 
     def clusters(self) -> Iterator[Cluster]:
         """Every host cluster, of all computations."""
-        for computation in self.computations:
-            yield from computation.clusters
+        yield from chain(*(computation.clusters for computation in self.computations))

@@ -135,12 +135,9 @@ def _are_made_in_other_branches(frame: Frame, callee: Choice) -> bool:
 
 def _where_made(context: Context, callee: Value) -> Context:
     """Return `context` under the conditions under which the object that is called was made."""
-    creation = _where_owner_is_made(callee)
-    if creation is None:
-        return context
+    creation = _where_owner_is_made(callee) or Context()
     conditions = context.conditions | creation.conditions
-    assumed = context.assumed | creation.assumed
-    return context._replace(conditions=conditions, assumed=assumed)
+    return context._replace(conditions=conditions, assumed=context.assumed | creation.assumed)
 
 
 def _where_owner_is_made(callee: Value) -> Context | None:
@@ -248,7 +245,6 @@ def bind(inner: Frame, function: Function, args: Arguments) -> None:
     env = inner.env.names
     rest: list[Value] = []
     starred = False
-    position = 0
     keywords: dict[str, Value] = {}
     for argument in args:
         if argument.star == "*":
@@ -259,10 +255,9 @@ def bind(inner: Frame, function: Function, args: Arguments) -> None:
         elif argument.keyword is not None:
             keywords[argument.keyword] = argument.value
             inner.given[argument.keyword] = argument
-        elif position < len(names) and not starred:
-            env[names[position]] = argument.value
-            inner.given[names[position]] = argument
-            position += 1
+        elif len(env) < len(names) and not starred:
+            name = names[len(env)]
+            env[name], inner.given[name] = argument.value, argument
         else:
             rest.append(argument.value)
     for name, default in code.named:

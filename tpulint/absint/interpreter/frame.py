@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Protocol, TypeVar
 
@@ -19,7 +20,6 @@ from tpulint.absint.resolver.project import Project
 from tpulint.syntax.nodes import Block, Expression, Name, Pass, Statement, place_of
 
 BUILTINS = {name: External(f"builtins.{name}") for name in dir(builtins)}
-NOTHING_READ = Pass()
 Options = tuple[tuple[str, Value], ...]
 F = TypeVar("F", bound="Frame")
 
@@ -288,6 +288,7 @@ def combine(libraries: Sequence[Library]) -> Library:
     return libraries[0] if len(libraries) == 1 else Libraries(libraries)
 
 
+@dataclass(eq=False, repr=False)
 class Frame(ABC):
     """Names, context and results of one call.
 
@@ -295,28 +296,19 @@ class Frame(ABC):
     of branches join; it is changed nowhere but here and in `Entered`.
     """
 
-    def __init__(
-        self,
-        session: Session,
-        library: Library,
-        module: Module,
-        env: Env,
-        context: Context,
-        function: Function | None = None,
-    ) -> None:
-        self.session = session
-        self.library = library
-        self.module = module
-        self.env = env
-        self.context = context
-        self.function = function
-        self.returns: list[Value] = []
-        self.yields: list[tuple[Value, tuple[Scope, ...]]] = []
-        self.statement: Statement = NOTHING_READ  # the one that is being read
-        self.jumps: list[dict[str, Value]] = []  # the names at each `break` and `continue`
-        self.caller: Frame | None = None
-        self.call_site: Site | None = None
-        self.given: dict[str, Argument] = {}
+    session: Session
+    library: Library
+    module: Module
+    env: Env
+    context: Context
+    function: Function | None = None
+    returns: list[Value] = field(default_factory=list)
+    yields: list[tuple[Value, tuple[Scope, ...]]] = field(default_factory=list)
+    statement: Statement = field(default_factory=Pass)  # the one that is being read
+    jumps: list[dict[str, Value]] = field(default_factory=list)  # at each `break` and `continue`
+    caller: Frame | None = None
+    call_site: Site | None = None
+    given: dict[str, Argument] = field(default_factory=dict)
 
     # Evaluation: expressions, statements and calls reach one another through the frame
 
