@@ -73,9 +73,7 @@ class Reader(Protocol):
     """
 
     def read(self, function: FunctionCode) -> FunctionBody: ...
-
     def text(self, function: FunctionCode) -> str: ...
-
     def release(self) -> None: ...
 
 

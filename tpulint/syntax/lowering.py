@@ -203,8 +203,7 @@ class Lowering:
         return nodes.Attribute(place, self.expression(node.value), node.attr)
 
     def lower_call(self, node: ast.Call) -> nodes.Expression:
-        place = self.place(node)
-        callee = self.expression(node.func)
+        place, callee = self.place(node), self.expression(node.func)
         return nodes.CallNode(place, callee, self.arguments(node.args, node.keywords))
 
     def arguments(
@@ -241,9 +240,8 @@ class Lowering:
         return nodes.FormattedString(items)
 
     def lower_tuple(self, node: ast.Tuple | ast.List | ast.Set) -> nodes.Expression:
-        place = self.place(node)
-        items = [self.expression(item) for item in node.elts]
-        return nodes.Display(place, type(node).__name__.lower(), items)
+        kind, place = type(node).__name__.lower(), self.place(node)
+        return nodes.Display(place, kind, [self.expression(item) for item in node.elts])
 
     lower_list = lower_set = lower_tuple
 
@@ -257,8 +255,7 @@ class Lowering:
         return nodes.DictDisplay(place, items)
 
     def lower_subscript(self, node: ast.Subscript) -> nodes.Expression:
-        place = self.place(node)
-        base = self.expression(node.value)
+        place, base = self.place(node), self.expression(node.value)
         return nodes.Subscript(place, base, self.expression(node.slice))
 
     def lower_slice(self, node: ast.Slice) -> nodes.Expression:
@@ -400,8 +397,7 @@ class Lowering:
         return nodes.AugmentedAssign(operator_name(node.op), target, self.expression(node.value))
 
     def lower_annassign(self, node: ast.AnnAssign) -> nodes.Statement:
-        target = self.target(node.target)
-        annotation = self.expression(node.annotation)
+        target, annotation = self.target(node.target), self.expression(node.annotation)
         return nodes.AnnotatedAssign(target, annotation, self.optional(node.value))
 
     def optional(self, node: ast.expr | None) -> nodes.Expression | None:
@@ -434,19 +430,18 @@ class Lowering:
         return orelse[0]
 
     def lower_for(self, node: ast.For | ast.AsyncFor) -> nodes.Statement:
-        place = self.place(node)
-        target = self.target(node.target)
-        iterated = self.expression(node.iter)
-        body = self.block(node.body)
-        return nodes.For(place, target, iterated, body, self.block(node.orelse))
+        place, target, iterated = (
+            self.place(node),
+            self.target(node.target),
+            self.expression(node.iter),
+        )
+        return nodes.For(place, target, iterated, self.block(node.body), self.block(node.orelse))
 
     lower_asyncfor = lower_for
 
     def lower_while(self, node: ast.While) -> nodes.Statement:
-        place = self.place(node)
-        test = self.expression(node.test)
-        body = self.block(node.body)
-        return nodes.While(place, test, body, self.block(node.orelse))
+        place, test = self.place(node), self.expression(node.test)
+        return nodes.While(place, test, self.block(node.body), self.block(node.orelse))
 
     def lower_with(self, node: ast.With | ast.AsyncWith) -> nodes.Statement:
         place = self.place(node)

@@ -306,14 +306,11 @@ def opaque_arguments(function: Function, receiver: Value | None) -> Arguments:
     """Return opaque things named as the parameters of `function`."""
     code = function.code.parameters
     site = Site(function.module, -1)
-    arguments = []
-    for position, name in enumerate(code.names_by_position):
-        value = receiver if position == 0 and receiver is not None else Opaque(name)
-        arguments.append(Argument(None, "", value, site))
-    for name, _ in code.keyword_only:
-        arguments.append(Argument(name, "", Opaque(name), site))
-    if code.star is not None:
-        arguments.append(Argument(None, "*", UNKNOWN, site))
-    if code.star_star is not None:
-        arguments.append(Argument(None, "**", UNKNOWN, site))
+    arguments = [Argument(None, "", Opaque(name), site) for name in code.names_by_position]
+    if receiver is not None and arguments:
+        arguments[0] = arguments[0]._replace(value=receiver)
+    arguments += [Argument(name, "", Opaque(name), site) for name, _ in code.keyword_only]
+    for star, name in (("*", code.star), ("**", code.star_star)):
+        if name is not None:
+            arguments.append(Argument(None, star, UNKNOWN, site))
     return tuple(arguments)
