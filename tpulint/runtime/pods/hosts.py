@@ -211,21 +211,36 @@ _LOCAL_SCHEME = "tpulint.local."
 _HAS_SCHEME = r"(?s)[a-zA-Z][0-9a-zA-Z.]*://.*"
 _IS_FILE = r"(?s)file://.*"
 _PATHS: dict[str, tuple[str, ...]] = {
-    operation: (argument,)
-    for argument, names in {
-        "file_pattern": "Restore RestoreSlice",
-        "filename": "CacheDataset CacheDatasetV2 DatasetToTFRecord InitializeTableFromTextFile "
-        "InitializeTableFromTextFileV2 ReadFile Save SaveSlices WriteFile",
-        "filenames": "CSVDataset CSVDatasetV2 FixedLengthRecordDataset FixedLengthRecordDatasetV2 "
-        "TFRecordDataset TFRecordDatasetV2 TextLineDataset",
-        "logdir": "CreateSummaryFileWriter",
-        "path": "LoadDataset SaveDataset SaveDatasetV2 SnapshotDataset SnapshotDatasetV2",
-        "pattern": "MatchingFiles",
-        "patterns": "MatchingFilesDataset",
-        "prefix": "RestoreV2 SaveV2",
-    }.items()
-    for operation in names.split()
-} | {"MergeV2Checkpoints": ("checkpoint_prefixes", "destination_prefix")}
+    "CSVDataset": ("filenames",),
+    "CSVDatasetV2": ("filenames",),
+    "CacheDataset": ("filename",),
+    "CacheDatasetV2": ("filename",),
+    "CreateSummaryFileWriter": ("logdir",),
+    "DatasetToTFRecord": ("filename",),
+    "FixedLengthRecordDataset": ("filenames",),
+    "FixedLengthRecordDatasetV2": ("filenames",),
+    "InitializeTableFromTextFile": ("filename",),
+    "InitializeTableFromTextFileV2": ("filename",),
+    "LoadDataset": ("path",),
+    "MatchingFiles": ("pattern",),
+    "MatchingFilesDataset": ("patterns",),
+    "MergeV2Checkpoints": ("checkpoint_prefixes", "destination_prefix"),
+    "ReadFile": ("filename",),
+    "Restore": ("file_pattern",),
+    "RestoreSlice": ("file_pattern",),
+    "RestoreV2": ("prefix",),
+    "Save": ("filename",),
+    "SaveDataset": ("path",),
+    "SaveDatasetV2": ("path",),
+    "SaveSlices": ("filename",),
+    "SaveV2": ("prefix",),
+    "SnapshotDataset": ("path",),
+    "SnapshotDatasetV2": ("path",),
+    "TFRecordDataset": ("filenames",),
+    "TFRecordDatasetV2": ("filenames",),
+    "TextLineDataset": ("filenames",),
+    "WriteFile": ("filename",),
+}
 """The operations whose kernels read and write files, and their arguments that are paths."""
 _makers: list[str | None] = []
 """The lines of programs that made such operations; the scheme has the number of one."""
@@ -280,12 +295,14 @@ def local_file_fault(message: str) -> LocalFileError | None:
 
 
 _APART = "the hosts of a remote TPU have none of the files of the program's machine"
-_GENERATED = [
-    f"tensorflow.python.ops.gen_{kind}_ops"
-    for kind in ("dataset", "experimental_dataset", "io", "lookup", "summary")
-]
+_GENERATED = "tensorflow.python.ops"
 
 
+@emulated_patch_value(f"{_GENERATED}.gen_dataset_ops._op_def_library", why=_APART)
+@emulated_patch_value(f"{_GENERATED}.gen_experimental_dataset_ops._op_def_library", why=_APART)
+@emulated_patch_value(f"{_GENERATED}.gen_io_ops._op_def_library", why=_APART)
+@emulated_patch_value(f"{_GENERATED}.gen_lookup_ops._op_def_library", why=_APART)
+@emulated_patch_value(f"{_GENERATED}.gen_summary_ops._op_def_library", why=_APART)
 def _refuse_local_files_in_graphs(library: Any) -> Changed:
     def apply_op_helper(operation: str, name: str | None = None, **arguments: Any) -> Any:
         if operation in _PATHS and _refuses_local_files():
@@ -296,6 +313,11 @@ def _refuse_local_files_in_graphs(library: Any) -> Changed:
     return Changed(library, _apply_op_helper=apply_op_helper)
 
 
+@emulated_patch_value(f"{_GENERATED}.gen_dataset_ops.pywrap_tfe", why=_APART)
+@emulated_patch_value(f"{_GENERATED}.gen_experimental_dataset_ops.pywrap_tfe", why=_APART)
+@emulated_patch_value(f"{_GENERATED}.gen_io_ops.pywrap_tfe", why=_APART)
+@emulated_patch_value(f"{_GENERATED}.gen_lookup_ops.pywrap_tfe", why=_APART)
+@emulated_patch_value(f"{_GENERATED}.gen_summary_ops.pywrap_tfe", why=_APART)
 def _prepare_inputs(execute: Any) -> Changed:
     def fast_path_execute(ctx: Any, operation: str, *arguments: Any) -> Any:
         if operation in _PATHS and _refuses_local_files():
@@ -306,6 +328,11 @@ def _prepare_inputs(execute: Any) -> Changed:
     return Changed(execute, TFE_Py_FastPathExecute=fast_path_execute)
 
 
+@emulated_patch_value(f"{_GENERATED}.gen_dataset_ops._execute", why=_APART)
+@emulated_patch_value(f"{_GENERATED}.gen_experimental_dataset_ops._execute", why=_APART)
+@emulated_patch_value(f"{_GENERATED}.gen_io_ops._execute", why=_APART)
+@emulated_patch_value(f"{_GENERATED}.gen_lookup_ops._execute", why=_APART)
+@emulated_patch_value(f"{_GENERATED}.gen_summary_ops._execute", why=_APART)
 def _refuse_local_files_eagerly(library: Any) -> Changed:
     def execute(operation: bytes, num_outputs: int, inputs: Any, *args: Any, **kwargs: Any) -> Any:
         name = operation.decode()
@@ -316,12 +343,6 @@ def _refuse_local_files_eagerly(library: Any) -> Changed:
         return library.execute(operation, num_outputs, inputs, *args, **kwargs)
 
     return Changed(library, execute=execute)
-
-
-for _module in _GENERATED:
-    emulated_patch_value(f"{_module}._op_def_library", why=_APART)(_refuse_local_files_in_graphs)
-    emulated_patch_value(f"{_module}.pywrap_tfe", why=_APART)(_prepare_inputs)
-    emulated_patch_value(f"{_module}._execute", why=_APART)(_refuse_local_files_eagerly)
 
 
 @functools.cache
