@@ -79,10 +79,8 @@ def check_batches(program: Program, call: ApiCall, runs: set[str], report: Repor
     nothing is seen, it may do all.
     """
     # On a CPU, and with BROADCAST, the batch is not divided.
-    if (
-        not entry_calls.may_use_tpu(call)
-        or entry_calls.broadcasts_input(program, call) is not False
-    ):
+    is_broadcast = entry_calls.broadcasts_input(program, call)
+    if is_broadcast is not False or not entry_calls.may_use_tpu(call):
         return
     shards = entry_calls.tpu_config_value(call, "num_shards", 1)
     cores = entry_calls.tpu_config_value(call, "num_cores_per_replica", 2)

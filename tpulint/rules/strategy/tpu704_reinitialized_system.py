@@ -329,11 +329,10 @@ def _still_holds(scope: ApiCall, call: ApiCall) -> bool:
     What a function made that has ended may be gone with it.
     """
     call_chain = scope.context.call_chain
-    if call_chain != call.context.call_chain[: len(call_chain)]:
-        return False
     if scope.context.is_guess or call.context.is_guess:
         return False
-    return scope.context.conditions <= call.context.conditions
+    is_in_it = call_chain == call.context.call_chain[: len(call_chain)]
+    return is_in_it and scope.context.conditions <= call.context.conditions
 
 
 def _may_be_different_tpus(left: ApiCall, right: ApiCall) -> bool:

@@ -82,9 +82,8 @@ def unscaled(
 ) -> None:
     if part.last == MEAN and not loss.scaled and loss.optimizer.last not in strategies.SCALE_FREE:
         what = "this mean is over one replica's rows"
-        instead = (
-            "divide it by `strategy.num_replicas_in_sync`, or use `tf.nn.compute_average_loss`"
-        )
+        count = "strategy.num_replicas_in_sync"
+        instead = f"divide it by `{count}`, or use `tf.nn.compute_average_loss`"
         is_certain = False  # the learning rate may make up for it
     elif loss.scaled and part.last != MEAN:
         whose = "weights'" if part.last == OF_WEIGHTS else "model's"
