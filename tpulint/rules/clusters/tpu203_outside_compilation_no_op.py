@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from tpulint.absint.domain.context import DATA, NO_KNOWN_CALLER, WITH
-from tpulint.absint.domain.events import Context
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.fixes import called_in_place
 from tpulint.finding import Applicability, Severity
@@ -27,26 +26,22 @@ class OutsideCompilationNoOp(Rule):
         inside = {cluster.site for cluster in program.clusters()}
         for cluster in program.orphan_clusters:
             # tensorflow/python/tpu/tpu.py, `outside_compilation`: without a context it just calls.
-            if cluster.site in inside or cluster.parent is not None or cluster.context.is_guess:
+            context = cluster.context
+            if cluster.site in inside or cluster.parent is not None or context.is_guess:
                 continue
-            place = _place(cluster.context)
-            if place is not None:
-                report(
-                    cluster.named.span,
-                    f"outside_compilation has no effect {place}: no TPU computation is active, and"
-                    f" {traces.callee_name(cluster.callee)} runs as a plain call; call it directly",
-                    fix=called_in_place(cluster, is_only_place=place == AT_MODULE_LEVEL),
-                )
-
-
-def _place(context: Context) -> str | None:
-    """Return where a cluster certainly does nothing; None where a caller is not seen."""
-    kinds = {scope.kind for scope in context.scopes}
-    # A dataset's function is traced into a graph of its own, and that graph runs on the host.
-    if DATA in kinds:
-        return "in a function of an input pipeline"
-    if any(scope.kind == WITH and scope.effect == OTHER_STRATEGY for scope in context.scopes):
-        return "in a step of a strategy that is not a TPU's"
-    if NO_KNOWN_CALLER in kinds:
-        return None
-    return "here" if context.call_chain else AT_MODULE_LEVEL
+            kinds = {scope.kind for scope in context.scopes}
+            # A dataset's function is traced into a graph of its own, which runs on the host.
+            if DATA in kinds:
+                place = "in a function of an input pipeline"
+            elif any(it.kind == WITH and it.effect == OTHER_STRATEGY for it in context.scopes):
+                place = "in a step of a strategy that is not a TPU's"
+            elif NO_KNOWN_CALLER in kinds:
+                continue  # the caller that is not seen may be in a computation
+            else:
+                place = "here" if context.call_chain else AT_MODULE_LEVEL
+            report(
+                cluster.named.span,
+                f"outside_compilation has no effect {place}: no TPU computation is active, and"
+                f" {traces.callee_name(cluster.callee)} runs as a plain call; call it directly",
+                fix=called_in_place(cluster, is_only_place=place == AT_MODULE_LEVEL),
+            )

@@ -40,7 +40,18 @@ class OneStepPerLaunch(Rule):
         for computation in program.computations:
             if computation.call.last == "fit" and is_training_on_tpu(computation):
                 check_fit(program, computation, report)
-        check_loops(program, report)
+        for steps in step_loops(program):
+            report(
+                steps.launch.site.span,
+                f"this loop of Python trains with {launches(steps.rounds)}, and the TPU waits for"
+                f" it between two of them: {IN_A_FUNCTION}",
+                certainty=definite_if(steps.is_sure),
+                trace=(
+                    traces.host_step(steps.loop.site, "in each round of this loop"),
+                    traces.host_step(steps.launch.site, "launches one step"),
+                ),
+                doubt="if the loop has many rounds, and a TPU trains",
+            )
         check_estimators(program, report)
 
 
@@ -110,21 +121,6 @@ def steps_of_fit(program: Program, fit: ApiCall) -> int | None:
         return constant_int(steps)
     feeds = [feed for feed in program.feeds if feed.site == fit.site]
     return steps_of_epoch(feeds[0]) if len(feeds) == 1 else None
-
-
-def check_loops(program: Program, report: Report) -> None:
-    for steps in step_loops(program):
-        report(
-            steps.launch.site.span,
-            f"this loop of Python trains with {launches(steps.rounds)}, and the TPU waits for it"
-            f" between two of them: {IN_A_FUNCTION}",
-            certainty=definite_if(steps.is_sure),
-            trace=(
-                traces.host_step(steps.loop.site, "in each round of this loop"),
-                traces.host_step(steps.launch.site, "launches one step"),
-            ),
-            doubt="if the loop has many rounds, and a TPU trains",
-        )
 
 
 def check_estimators(program: Program, report: Report) -> None:

@@ -69,9 +69,8 @@ def scopes_in_loops(computation: Computation) -> list[tuple[Scope, Scope]]:
 
     A scope with a loop of its own is entered once for many steps; so is one around a `fit`.
     """
-    if computation.call.last not in tf_names.RUNS_ON_REPLICAS or is_built_in_graph(computation):
-        return []
-    if not may_be_tpus(computation):
+    is_run = computation.call.last in tf_names.RUNS_ON_REPLICAS
+    if not is_run or is_built_in_graph(computation) or not may_be_tpus(computation):
         return []
     pairs: list[tuple[Scope, Scope]] = []
     loop: Scope | None = None
