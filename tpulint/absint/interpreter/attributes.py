@@ -23,18 +23,16 @@ from tpulint.absint.interpreter.calls import opaque_arguments
 from tpulint.absint.interpreter.frame import Frame
 
 WITH_METHODS = (
-    *(
-        objects.Sequence,
-        Mapping,
-        objects.ContextManagerValue,
-        Const,
-        Function,
-        values.Partial,
-        Bound,
-        Tensor,
-        Variable,
-    ),
+    objects.Sequence,
+    Mapping,
+    objects.ContextManagerValue,
     objects.TraceTimeValue,
+    Const,
+    Function,
+    values.Partial,
+    Bound,
+    Tensor,
+    Variable,
 )
 METHOD = "?."  # the path of a method whose receiver the call carries
 

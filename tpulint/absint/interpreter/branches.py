@@ -94,7 +94,7 @@ def _open_question(frame: Frame, test: nodes.Expression) -> nodes.Expression:
 
 def _branch(frame: Frame, key: ConditionKey, test: Value, branch: bool) -> Entered:
     """Enter a branch of a test, which may depend on a guess."""
-    place, computation = frame.context.when(key, branch), frame.context.computation
+    inside, computation = frame.context.when(key, branch), frame.context.computation
     if computation is not None:
         guess = frame.library.guess_of_branch(computation, key, test, branch)
         asked = test.negates or test if isinstance(test, Opaque) else None
@@ -102,8 +102,8 @@ def _branch(frame: Frame, key: ConditionKey, test: Value, branch: bool) -> Enter
             # Only an argument that is not seen leads here.
             guess = ConditionKey(context.ALTERNATIVE, key.identity)
         if guess is not None:
-            place = place.when(guess, 0)
-    return frame.at(place)
+            inside = inside.when(guess, 0)
+    return frame.at(inside)
 
 
 def _unless_it_fails(frame: Frame, end: Context, key: ConditionKey, branch: bool) -> Context:

@@ -124,13 +124,18 @@ def _are_made_in_other_branches(frame: Frame, callee: Choice) -> bool:
     if len(places) < len(owned) or any(place.run != frame.context.run for place in places):
         return False
     tests = [key for place in places for key, _ in frame.context.choices_beyond(place)]
-    if any(not (key.kind == NAME or (key.answer and key.answer.is_setting)) for key in tests):
+    if not all(map(_is_of_setting, tests)):
         return False
     return all(
         place.is_other_branch(other)
         for number, place in enumerate(places)
         for other in places[:number]
     )
+
+
+def _is_of_setting(key: ConditionKey) -> bool:
+    """Return whether this is a test of something that the user sets."""
+    return key.kind == NAME or (key.answer is not None and key.answer.is_setting)
 
 
 def _where_made(context: Context, callee: Value) -> Context:

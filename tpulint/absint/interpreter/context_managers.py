@@ -120,16 +120,13 @@ def by_hand(
         return manager.payload
     if name in ("__exit__", "Exit", "close"):
         note(frame, manager.effect, "exit", site, manager)
-        payload, opened = manager.payload, [scope.payload for scope in frame.context.scopes]
-        if frame.library.scope_owner(payload) is not None and payload in opened:
-            frame.close(payload)  # that of an owner
+        opened = [scope.payload for scope in frame.context.scopes]
+        # The scope of an owner was opened by hand, too.
+        if frame.library.scope_owner(manager.payload) is not None and manager.payload in opened:
+            frame.close(manager.payload)
         return UNKNOWN
-    if name == "pop_all":  # what was entered on it, a new stack holds
-        taken, computation = ContextManagerValue(STACK, site), frame.recorded
-        for entered in computation.context_changes if computation is not None else ():
-            if entered.holder is manager:
-                entered.holder = taken
-        return taken
+    if name == "pop_all":
+        return _moved_to_new_stack(frame, manager, site)
     if name == "enter_context" and items:
         _open_for_rest(frame, items[0], site)
         for option in options(items[0]):
@@ -137,6 +134,18 @@ def by_hand(
                 note(frame, option.effect, "enter", site, manager)
                 return option.payload
     return UNKNOWN
+
+
+def _moved_to_new_stack(
+    frame: Frame, manager: ContextManagerValue, site: Site
+) -> ContextManagerValue:
+    """Return a new stack that holds what was entered on `manager`."""
+    taken = ContextManagerValue(STACK, site)
+    if frame.recorded is not None:
+        for entered in frame.recorded.context_changes:
+            if entered.holder is manager:
+                entered.holder = taken
+    return taken
 
 
 def _open_for_rest(frame: Frame, manager: Value, site: Site) -> None:

@@ -42,7 +42,7 @@ def _declared(cls: Class) -> Iterator[str]:
 
 
 def items(value: Value) -> list[Value] | None:
-    """Return the fields of a named tuple in their order; None where one is not seen."""
+    """Return the fields of a named tuple in their order; None of others, or where one is unseen."""
     if not isinstance(value, Instance):
         return None
     if not any(base.path in TUPLES for base in value.cls.outer_bases):

@@ -105,8 +105,8 @@ def define_class(frame: Frame, code: ir.ClassCode) -> Class:
         else:
             inner.block([statement])
     cls.names = inner.env.names
-    # Decorators that are functions of the project may keep the class, for which is taken what they
-    # return.
+    # Decorators that are functions of the project are called: they may keep the class. What they
+    # return is taken for the class itself.
     site = Site(frame.module, code.place)
     for decorator in map(frame.value, reversed(code.decorators)):
         if objects.function_of(decorator) is not None:

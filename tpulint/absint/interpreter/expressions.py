@@ -285,10 +285,8 @@ def _comprehension(frame: Frame, node: nodes.Comprehension) -> Value:
         items = [operators.element_of(frame, source, site)]
     elif len(frame.context.scopes.rounds) < MAX_NESTED_UNROLLED_LOOPS:
         # As in a loop: what a round makes is another thing than what the next one makes.
-        is_unrolled, scopes = (
-            True,
-            [Scope(context.ROUND, site, number) for number in range(len(items))],
-        )
+        is_unrolled = True
+        scopes = [Scope(context.ROUND, site, number) for number in range(len(items))]
     else:
         is_unrolled, scopes = True, [Scope(context.LOOP, site)] * len(items)
     keys: list[Value] = []
@@ -326,12 +324,15 @@ def _alike(element: Expression, targets: list[Expression]) -> frozenset[int]:
     """Return the positions of a list that mean the same each time a comprehension makes it."""
     if not isinstance(element, nodes.Display) or element.kind == "set":
         return frozenset()
-    varying = {node.id for node in nodes.walk(*targets) if isinstance(node, nodes.Name)}
+    varying = _names(*targets)
     return frozenset(
-        position
-        for position, item in enumerate(element.items)
-        if not any(isinstance(node, nodes.Name) and node.id in varying for node in nodes.walk(item))
+        position for position, item in enumerate(element.items) if not varying & _names(item)
     )
+
+
+def _names(*expressions: Expression) -> set[str]:
+    """Return the names in expressions."""
+    return {node.id for node in nodes.walk(*expressions) if isinstance(node, nodes.Name)}
 
 
 def _inner(frame: Frame, node: nodes.Await | nodes.Starred) -> Value:

@@ -274,7 +274,14 @@ class Libraries(Library):
 
 
 # What the libraries of a program know together.
-LIBRARY_NAMES = [name for name, kind in Library.__annotations__.items() if "frozenset" in kind]
+LIBRARY_NAMES = (
+    "packages",
+    "entry_names",
+    "context_queries",
+    "passing_calls",
+    "outer_errors",
+    "feed_calls",
+)
 # The questions of which one library knows the answer: the others have one of their own above.
 HOOKS = [
     name
@@ -305,7 +312,8 @@ class Frame(ABC):
     returns: list[Value] = field(default_factory=list)
     yields: list[tuple[Value, tuple[Scope, ...]]] = field(default_factory=list)
     statement: Statement = field(default_factory=Pass)  # the one that is being read
-    jumps: list[dict[str, Value]] = field(default_factory=list)  # at each `break` and `continue`
+    # The names at each `break` and `continue`.
+    jumps: list[dict[str, Value]] = field(default_factory=list)
     caller: Frame | None = None
     call_site: Site | None = None
     given: dict[str, Argument] = field(default_factory=dict)

@@ -222,7 +222,7 @@ class Session(ModuleLinker):
     ) -> bool:
         """Return whether there is budget to read `function`, called at `site`.
 
-        part: what it builds a part of.
+        part: what it builds a part of, each of which has a budget of its own.
         """
         budget = self._exceeded(function, args, part)
         if budget is None:

@@ -299,16 +299,23 @@ def note_tensor_test(
             earlier = BoolOperation(node.op, node.items[:-1])
             context = context.when(ConditionKey(PLACE, site, test=earlier), node.op == "and")
     with frame.at(context):
-        note_effect(frame, kind, asks, site, sure=is_certain)
+        note_effect(frame, kind, asks, site, is_certain=is_certain)
 
 
 def note_effect(
-    frame: Frame, kind: str, name: str, site: Site, source: Site | None = None, sure: bool = True
+    frame: Frame,
+    kind: str,
+    name: str,
+    site: Site,
+    source: Site | None = None,
+    is_certain: bool = True,
 ) -> None:
     """Record an effect of Python that device code has while it is traced, if this is such code."""
     context, computation = frame.context, frame.recorded
     if computation is not None and context.on_device:
-        computation.effects.append(events.Effect(kind, name, site, context, source or site, sure))
+        computation.effects.append(
+            events.Effect(kind, name, site, context, source or site, is_certain)
+        )
 
 
 def note_formatting(frame: Frame, formatted: Value, how: str, site: Site) -> None:
@@ -316,7 +323,7 @@ def note_formatting(frame: Frame, formatted: Value, how: str, site: Site) -> Non
     note_operands(frame, [formatted], (site,), FORMATS)
     are_data = [is_data(option) for option in options(formatted)]
     if any(are_data):
-        note_effect(frame, FORMATS, how, site, sure=all(are_data))
+        note_effect(frame, FORMATS, how, site, is_certain=all(are_data))
 
 
 def note_loop(frame: Frame, iterated: Value, site: Site) -> None:

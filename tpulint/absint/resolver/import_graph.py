@@ -84,13 +84,16 @@ class Files:
             literal = _literal_path(written) if before == ON_PATH else None
             if literal is not None:
                 ups, relative = literal
-                top = next(filter(self._is_project, self._roots_of(folder)), folder)
-                for start in [path] if ups else [folder, top]:
+                for start in [path] if ups else [folder, self._top_of(folder)]:
                     for _ in range(ups):
                         start = os.path.dirname(start)
                     roots.append(os.path.normpath(os.path.join(start, relative)))
         self._added[path] = tuple(dict.fromkeys(roots))
         return self._added[path]
+
+    def _top_of(self, folder: str) -> str:
+        """Return the folder of the project that a folder is in; itself where nothing tells."""
+        return next(filter(self._is_project, self._roots_of(folder)), folder)
 
     def _is_project(self, folder: str) -> bool:
         return any(self._has(folder, name) for name in sorted(PROJECT_FILES))
@@ -147,7 +150,7 @@ class Files:
                 return holders
         return []
 
-    def _find_distributions(self, folder: str) -> list[str]:
+    def _find_distributions(self, folder: str) -> tuple[str, ...]:
         """Return the import roots of the distributions in the child folders of a project."""
         roots: list[str] = []
         if self._is_project(folder):
@@ -158,7 +161,7 @@ class Files:
                     roots.append(top)
                     if self._has(top, "src"):
                         roots.append(os.path.join(top, "src"))
-        return roots
+        return tuple(roots)
 
     def _find_below(self, root: str, parts: list[str], folder: str) -> str | None:
         """Return the file of a module in a root, for an import in a folder.
