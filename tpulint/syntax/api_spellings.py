@@ -12,7 +12,6 @@ import ast
 import re
 from collections import Counter
 from collections.abc import Callable
-from itertools import accumulate, chain
 from typing import Any, NamedTuple
 
 from tpulint.syntax.parse import blocks, nodes, try_parse
@@ -163,8 +162,11 @@ class _Reader:
 
     def is_given(self, paths: tuple[str, ...]) -> bool:
         """Return whether the file assigns one of the dotted names, or a prefix of one."""
-        prefixes = (accumulate(path.split("."), "{}.{}".format) for path in paths)
-        return not self.given.isdisjoint(chain.from_iterable(prefixes))
+        for path in paths:
+            parts = path.split(".")
+            if any(".".join(parts[:end]) in self.given for end in range(1, len(parts) + 1)):
+                return True
+        return False
 
     # The walk
 
@@ -289,8 +291,10 @@ class _Reader:
     ) -> None:
         start = self._location(node.lineno, node.col_offset)
         end = self._location(node.end_lineno or node.lineno, node.end_col_offset or 0)
-        what = kind, paths, start, end, self._text(node), root
-        self.names.append(SpelledName(*what, place.inside, receiver, place.tried))
+        text = self._text(node)
+        self.names.append(
+            SpelledName(kind, paths, start, end, text, root, place.inside, receiver, place.tried)
+        )
 
     def _location(self, row: int, offset: int) -> tuple[int, int]:
         return row, len(self.lines[row - 1][:offset].decode()) + 1
@@ -319,10 +323,16 @@ _VISITORS: dict[type, Callable[[_Reader, Any, _Place], None]] = {
     ast.ImportFrom: _Reader._import,
     ast.Attribute: _Reader._attribute,
     ast.Try: _Reader._try,
-    **dict.fromkeys((ast.If, ast.IfExp, ast.While), _Reader._if),
-    **dict.fromkeys((ast.BoolOp, ast.Assert), _Reader._tested),
-    **dict.fromkeys((ast.With, ast.AsyncWith), _Reader._suppressing),
-    **dict.fromkeys((ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef), _Reader._definition),
+    ast.If: _Reader._if,
+    ast.IfExp: _Reader._if,
+    ast.While: _Reader._if,
+    ast.BoolOp: _Reader._tested,
+    ast.Assert: _Reader._tested,
+    ast.With: _Reader._suppressing,
+    ast.AsyncWith: _Reader._suppressing,
+    ast.FunctionDef: _Reader._definition,
+    ast.AsyncFunctionDef: _Reader._definition,
+    ast.ClassDef: _Reader._definition,
     ast.Lambda: _Reader._definition,
 }
 

@@ -145,10 +145,11 @@ class Lowering:
         is_async: bool = False,
     ) -> ir.FunctionCode:
         """Add a function of this scope, and enter the scope of its body."""
-        around, parent = self.scopes[-1], self.enclosing("function")
-        owner, index = around.index if around.kind == "class" else None, len(self.functions)
-        head = name, place, parameters, decorators
-        function = ir.FunctionCode(*head, is_async, is_lambda, owner, parent, index)
+        around, parent, index = self.scopes[-1], self.enclosing("function"), len(self.functions)
+        owner = around.index if around.kind == "class" else None
+        function = ir.FunctionCode(
+            name, place, parameters, decorators, is_async, is_lambda, owner, parent, index
+        )
         self.functions.append(function)
         if owner is not None and not is_lambda:
             self.classes[owner].methods.append(index)
@@ -430,11 +431,8 @@ class Lowering:
         return orelse[0]
 
     def lower_for(self, node: ast.For | ast.AsyncFor) -> nodes.Statement:
-        place, target, iterated = (
-            self.place(node),
-            self.target(node.target),
-            self.expression(node.iter),
-        )
+        place, target = self.place(node), self.target(node.target)
+        iterated = self.expression(node.iter)
         return nodes.For(place, target, iterated, self.block(node.body), self.block(node.orelse))
 
     lower_asyncfor = lower_for
@@ -521,7 +519,7 @@ class Lowering:
         return nodes.ImportFrom(module, level, names)
 
     def lower_global(self, node: ast.Global | ast.Nonlocal) -> nodes.Statement:
-        self.scopes[-1].outer.update(node.names)
+        self.scopes[-1].outer.update(node.names)  # the function's local names say what it means
         return nodes.Pass()
 
     lower_nonlocal = lower_global
