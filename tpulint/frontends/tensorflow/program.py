@@ -65,7 +65,7 @@ def answered_once(
 
     @functools.wraps(query)
     def answer(program: Program, /, *asked: Asked.args, **options: Asked.kwargs) -> Answer:
-        key = (query, *asked)
+        key = (query, *asked, *options.items())
         if key not in program.answers:
             program.answers[key] = query(program, *asked, **options)
         kept: Answer = program.answers[key]
@@ -106,13 +106,17 @@ class Checkpoint:
 
     def opened_clusters(self) -> bool:
         """Return whether host clusters were opened since (those of a host_call need no more)."""
-        clusters = [cluster for it in self._computations() for cluster in it.clusters]
+        clusters = [
+            cluster for computation in self._computations() for cluster in computation.clusters
+        ]
         clusters += self._program.orphan_clusters[self._lengths[1] :]
         return any(cluster.kind.endswith("outside_compilation") for cluster in clusters)
 
     def has_call(self, name: str) -> bool:
         """Return whether a computation since calls what has that last name."""
-        return any(call.last == name for it in self._computations() for call in it.calls)
+        return any(
+            call.last == name for computation in self._computations() for call in computation.calls
+        )
 
     def set_strategy(self) -> bool:
         """Return whether a strategy of a TPU was set since, for all that runs after it."""
@@ -121,7 +125,11 @@ class Checkpoint:
             for call in self._program.calls[self._lengths[2] :]
             if call.last == "experimental_set_strategy"
         )
-        return any(any(map(is_of_tpu, options(it.value))) for it in strategies if it is not None)
+        return any(
+            any(map(is_of_tpu, options(argument.value)))
+            for argument in strategies
+            if argument is not None
+        )
 
     def left_open(self) -> bool:
         """Return whether a computation or a feed since depends on what only callers know."""
@@ -146,4 +154,5 @@ class Checkpoint:
         return False
 
     def _computations(self) -> Sequence[Computation]:
+        """Return the computations since."""
         return self._program.computations[self._lengths[0] :]
