@@ -48,6 +48,7 @@ def signature_of(callee: Value) -> Signature | None:
         rows = [] if inner is None else list(inner.parameters.values())
         if rows and rows[0].kind is Parameter.VAR_POSITIONAL:
             return inner
+        # None where there is no first one to bind.
         plain = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
         return Signature(rows[1:]) if rows and rows[0].kind in plain else None
     if isinstance(callee, Instance):
@@ -59,9 +60,8 @@ def signature_of(callee: Value) -> Signature | None:
 
 
 def _parameters(code: ir.Parameters) -> list[Parameter]:
-    star, star_star = (
-        [] if name is None else [ir.Parameter(name, None)] for name in (code.star, code.star_star)
-    )
+    star = [] if code.star is None else [ir.Parameter(code.star, None)]
+    star_star = [] if code.star_star is None else [ir.Parameter(code.star_star, None)]
     return [
         Parameter(name, kind, default=Parameter.empty if default is None else default)
         for kind, rows in (

@@ -57,12 +57,14 @@ def words(test: nodes.Node, is_affirmed: bool = True) -> Iterator[Word]:
 
 def _denies(comparison: nodes.Comparison) -> bool:
     """Return whether a comparison asks that its left side is absent or another one."""
-    right = comparison.right.value if isinstance(comparison.right, nodes.Constant) else ...
-    is_with_nothing = any(right is nothing for nothing in NOTHING)
+    right = comparison.right
+    is_with_nothing = isinstance(right, nodes.Constant) and any(
+        right.value is nothing for nothing in NOTHING
+    )
     if comparison.op in NEGATIVE:
         return not is_with_nothing
     if comparison.op == "LessThan":
-        return right == 1
+        return isinstance(right, nodes.Constant) and right.value == 1
     return is_with_nothing and comparison.op in ("Equal", "Is", "LessThanEqual")
 
 
@@ -81,8 +83,9 @@ def words_of(key: ConditionKey) -> Iterator[Word]:
         if value.compared is None or value.parent is None:
             yield Word(value.path, True)
         else:
-            yield Word(value.parent.path, value.compared not in map(repr, NOTHING))
-            yield Word(value.compared, value.compared not in map(repr, NOTHING))
+            is_affirmed = value.compared not in map(repr, NOTHING)
+            yield Word(value.parent.path, is_affirmed)
+            yield Word(value.compared, is_affirmed)
     elif key.kind == NAME:
         yield Word(str(key.identity), True)
     elif key.test is not None:
@@ -110,10 +113,10 @@ def is_kept_from_tpu(module: Module) -> bool:
     makers = [call for call in calls if nodes.dotted_path(call.callee).endswith("TPUEstimator")]
     flags = [
         any(
-            it.keyword == "use_tpu"
-            and isinstance(it.value, nodes.Constant)
-            and it.value.value is False
-            for it in call.arguments
+            argument.keyword == "use_tpu"
+            and isinstance(argument.value, nodes.Constant)
+            and argument.value.value is False
+            for argument in call.arguments
         )
         for call in makers
     ]
@@ -128,7 +131,9 @@ def asks_about(context: BaseContext, pattern: NamePattern) -> bool:
 def is_for(context: BaseContext, pattern: NamePattern) -> bool:
     """Return whether a test on the way to `context` asks for such a word, and finds it."""
     words_asked = asked(context)
-    return any(pattern.is_in(it.name) and branch is it.is_affirmed for it, branch in words_asked)
+    return any(
+        pattern.is_in(word.name) and branch is word.is_affirmed for word, branch in words_asked
+    )
 
 
 def is_for_gpu(context: BaseContext) -> bool:

@@ -208,7 +208,9 @@ def _read_methods(interpreter: Interpreter, left: list[UncalledMethod]) -> None:
     while left:
         owner, function, names, interpreter.follow_all = left.pop(0)
         real = (
-            it for it in interpreter.made(owner) if it.site and not is_test(it.site.module.path)
+            instance
+            for instance in interpreter.made(owner)
+            if instance.site and not is_test(instance.site.module.path)
         )
         instance = next(real, None) or interpreter.generic_instance(owner)
         _read_function(interpreter, function, instance, names)

@@ -153,7 +153,8 @@ def _part_of(frame: Frame, part: ExternalObject, container: Value) -> Value:
     with frame.at(part.context):
         method = attributes.get(frame, container, part.last, part.site)
         passed = tuple(
-            it._replace(value=force(frame, it.value, it.site)) for it in part.call_arguments
+            argument._replace(value=force(frame, argument.value, argument.site))
+            for argument in part.call_arguments
         )
         return force(frame, calls.call(frame, method, passed, part.site), part.site)
 

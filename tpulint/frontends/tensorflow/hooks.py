@@ -118,7 +118,11 @@ class Hooks(Library):
         left = [callee for callee in left if not _is_left_aside(callee, context)] or left
         left = [callee for callee in left if not _is_made_elsewhere(callee, context)] or left
         if any(is_of_tpu(_strategy_of(callee)) for callee in left):
-            left = [it for it in left if _strategy_of(it) is None or is_of_tpu(_strategy_of(it))]
+            left = [
+                callee
+                for callee in left
+                if _strategy_of(callee) is None or is_of_tpu(_strategy_of(callee))
+            ]
         models = [model for model in map(_model_of, left) if model is not None]
         tpus = [model for model in models if is_of_tpu(scope_strategy(model.context))]
         if not tpus or context.computation is not None:
@@ -397,8 +401,10 @@ def _model_of(callee: Value) -> ExternalObject | Instance | None:
 
 def _is_made_elsewhere(callee: Value, context: Context) -> bool:
     """Return whether the tests on the way to `context` are those that leave a model unmade."""
-    place = None if (model := _model_of(callee)) is None else model.context
-    return place is not None and branch_tests.are_answered_differently(place, context)
+    model = _model_of(callee)
+    if model is None or model.context is None:
+        return False
+    return branch_tests.are_answered_differently(model.context, context)
 
 
 def _is_left_for(callee: Value, tpus: list[ExternalObject | Instance]) -> bool:
@@ -459,18 +465,18 @@ def _attribute_of_object(frame: Frame, base: ExternalObject, name: str, site: Si
 
 def _note_regularizers(frame: Frame, owner: ExternalObject, site: Site) -> None:
     """Note that the losses of a layer or model read the weights that have a regularizer."""
-    regularized = [
-        layer
-        for layer in keras_models.layers_in(owner)
-        if any(
-            keyword in tf_names.WEIGHT_REGULARIZERS
-            and (isinstance(value, ExternalObject) or (isinstance(value, Const) and value != NONE))
-            for keyword, value in layer.arguments
-        )
-    ]
+    regularized = [layer for layer in keras_models.layers_in(owner) if _has_regularizer(layer)]
     for layer in [owner, *regularized] if regularized and owner not in regularized else regularized:
         if "weights" in layer.attributes:  # it was called
             transfer.access(frame, weights(layer), REGULARIZER, "losses", site)
+
+
+def _has_regularizer(layer: ExternalObject) -> bool:
+    return any(
+        keyword in tf_names.WEIGHT_REGULARIZERS and isinstance(value, (Const, ExternalObject))
+        for keyword, value in layer.arguments
+        if value != NONE
+    )
 
 
 def weights(layer: ExternalObject) -> Variable:

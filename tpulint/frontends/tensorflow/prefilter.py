@@ -86,8 +86,9 @@ def makes_keras_objects(data: bytes) -> bool:
 
 def holds_settings(data: bytes) -> bool:
     """Return whether a module sets names, also in classes, and defines no functions."""
-    is_more = len(data) >= _LARGE or re.search(rb"\b(?:def|lambda)\b", data)
-    return not is_more and re.search(_SETTING, data) is not None
+    if len(data) >= _LARGE or re.search(rb"\b(?:def|lambda)\b", data):
+        return False
+    return re.search(_SETTING, data) is not None
 
 
 def may_make_tpu_strategy(data: bytes) -> bool:
@@ -153,6 +154,7 @@ def _obtains_a_strategy(data: bytes) -> bool:
 
 
 def _ends_of(word: bytes, data: bytes) -> Iterator[int]:
+    """Yield where the word ends, wherever it stands."""
     start = data.find(word)
     while start >= 0:
         yield start + len(word)

@@ -173,7 +173,11 @@ _SIZED = {
     **dict.fromkeys(("normal", "uniform", "randint"), ("size", 2)),
 }
 # What the functions fill an array with unless they are told, and where they are told by position.
-_FILLS = dict.fromkeys((*_LISTED, *_SIZED.keys() - {"full", "randint"}), "float64")
+_FILLS = {
+    **dict.fromkeys(("zeros", "ones", "empty"), "float64"),
+    **dict.fromkeys(("random", "random_sample", "standard_normal", "normal", "uniform"), "float64"),
+    **dict.fromkeys(_LISTED, "float64"),
+}
 _DTYPES = {"zeros": 1, "ones": 1, "empty": 1, "full": 2, "astype": 0}
 _OF_PYTHON = {"builtins.float": "float64", "builtins.str": "string"}
 _NUMBERS = {bool: "bool", int: "int32", float: "float32", str: "string"}
@@ -207,9 +211,7 @@ def element_of(data: Value, of_one: Tensor) -> Value | None:
         return None if joined.open else Sequence("tuple", parts)
     element = None if data.source is None else element_of(data.source, of_one)
     if element is not None and data.last == "batch":
-        return each_tensor(
-            element, lambda it: replace(it, shape=None if it.shape is None else (None, *it.shape))
-        )
+        return each_tensor(element, _batched)
     return element if data.last in tf_names.HAND_ON else None
 
 
@@ -232,6 +234,10 @@ def batch_of_rows(values: Iterable[Value], of_one: Tensor) -> Value:
     )
 
 
+def _batched(tensor: Tensor) -> Tensor:
+    return replace(tensor, shape=None if tensor.shape is None else (None, *tensor.shape))
+
+
 def _component(value: Value, of_one: Tensor, *, is_sliced: bool = False) -> Value | None:
     """Return a component of an element. tf.data makes one tensor of a list, and a pair of a tuple.
 
@@ -241,11 +247,14 @@ def _component(value: Value, of_one: Tensor, *, is_sliced: bool = False) -> Valu
         parts = [_component(item, of_one, is_sliced=is_sliced) for item in value.items]
         return Sequence("tuple", [part or of_one for part in parts])
     if isinstance(value, Mapping) and not value.open:
-        rows = {key: _component(it, of_one, is_sliced=is_sliced) for key, it in value.items.items()}
+        rows = {
+            key: _component(item, of_one, is_sliced=is_sliced) for key, item in value.items.items()
+        }
         return Mapping({key: row or of_one for key, row in rows.items()})
     dtype, shape = described(value)
     if dtype is None and shape is None:
         return None
-    rest = shape if not is_sliced else shape[1:] if shape else None
+    if is_sliced:
+        shape = shape[1:] if shape else None
     is_one = not isinstance(value, Tensor) or value.single or shape is not None
-    return replace(of_one, sort="tensor", dtype=dtype, shape=rest, single=is_one)
+    return replace(of_one, sort="tensor", dtype=dtype, shape=shape, single=is_one)

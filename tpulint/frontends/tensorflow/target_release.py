@@ -247,14 +247,17 @@ def requirements(text: str) -> Iterator[Requirement]:
     for match in re.finditer(_VERSIONED, blanked):
         package, specifiers = match.groups()
         pairs = re.findall(_SPECIFIER, specifiers)
+        # Of a package that ended there are no later releases.
         ended = _FIRST_WITHOUT.get((package or "").lower())
         mask = allowed([*pairs, ("<", ended)] if ended else pairs)
         is_exact = any(operator in _EXACT and "." in version for operator, version in pairs)
         written = _closed(match.group().rstrip(), blanked[match.end() :])
         row = blanked.count("\n", 0, match.start()) + 1
         column = match.start() - blanked.rfind("\n", 0, match.start())
-        lines = written.split("\n")
-        end = Location(row + len(lines) - 1, len(lines[-1]) + (1 if lines[1:] else column))
+        above, _, last = written.rpartition("\n")
+        end = Location(row, column + len(written))
+        if above:
+            end = Location(row + written.count("\n"), len(last) + 1)
         yield Requirement(written, Location(row, column), end, mask, not is_exact)
 
 

@@ -248,7 +248,7 @@ def renames() -> tuple[Rename, ...]:
 def methods(section: str = "method") -> dict[str, Method]:
     """Return the methods that only one class has, by their names.
 
-    section: "removed" are those that releases dropped.
+    section: "removed" for those that releases dropped.
     """
     rows = (Method(row["name"], row["on"], row.get("new", "")) for row in _renames_table()[section])
     return {row.name: row for row in rows}

@@ -157,8 +157,12 @@ FUNCTIONS_WITH_WEIGHTS = words("""
 BUILD_METHODS = words("build _build setup add_weight create_variables")
 
 # keras/src/metrics/metric.py: methods that touch the variables that a metric owns.
-METRIC_METHODS = dict.fromkeys(["update_state", "reset_state", "reset_states"], "write")
-METRIC_METHODS |= {"result": "read"}
+METRIC_METHODS = {
+    "update_state": "write",
+    "reset_state": "write",
+    "reset_states": "write",
+    "result": "read",
+}
 
 # Optimizer methods that update variables, and the step that they count.
 OPTIMIZER_UPDATES = words("minimize apply_gradients apply")
@@ -387,9 +391,15 @@ KERAS_2_KEYWORD = "lr"  # of optimizers: those of Keras 3 raise a ValueError for
 
 # keras/src/backend/tensorflow/trainer.py: what runs a compiled model's steps, and which.
 STEPS = {
-    **dict.fromkeys(["fit", "fit_generator", "train_on_batch"], "train_step"),
-    **dict.fromkeys(["evaluate", "evaluate_generator", "test_on_batch"], "test_step"),
-    **dict.fromkeys(["predict", "predict_generator", "predict_on_batch"], "predict_step"),
+    "fit": "train_step",
+    "fit_generator": "train_step",
+    "train_on_batch": "train_step",
+    "evaluate": "test_step",
+    "evaluate_generator": "test_step",
+    "test_on_batch": "test_step",
+    "predict": "predict_step",
+    "predict_generator": "predict_step",
+    "predict_on_batch": "predict_step",
 }
 # The methods of a model that run its compiled losses or metrics, and where these take the
 # labels and the outputs (keras/src/trainers/trainer.py, keras/engine/training.py).
@@ -434,11 +444,17 @@ ACTIVATION = "Activation"
 # Objects that only hold the function that they call.
 FUNCTION_HOLDERS = words("LossFunctionWrapper MeanMetricWrapper")
 # keras/src/losses/loss.py: what the reductions do, by their names in small letters.
-REDUCTIONS = dict.fromkeys(["auto", "mean", "sum_over_batch_size"], "mean")
-REDUCTIONS |= {"none": "none", "sum": "sum"}
+REDUCTIONS = {
+    "none": "none",
+    "sum": "sum",
+    "auto": "mean",
+    "mean": "mean",
+    "sum_over_batch_size": "mean",
+}
 # The parameter of `call` that Keras fills in by itself (keras/src/layers/layer.py).
 TRAINING_ARGUMENT = "training"
 # keras/src/optimizers/base_optimizer.py: the methods that an optimizer may have of its own.
 OPTIMIZER_STEPS = words("apply_gradients update_step _resource_apply_dense")
 # tensorflow/python/data/ops/dataset_ops.py: methods whose elements are those that they get.
-HAND_ON = KEEP_ELEMENTS - {"batch"} | {"take_while", "assert_cardinality"}
+HAND_ON = words("cache filter prefetch repeat shard shuffle skip take take_while with_options")
+HAND_ON |= {"assert_cardinality"}

@@ -323,7 +323,10 @@ def _shown_tensors(call: Call, node: nodes.Expression, shown: Value) -> Iterator
             continue
         creations = [tensor.made for tensor in all_tensors([value])]
         # What was made outside all graphs is shown with its value.
-        if all(it is None or it.computation is not None or it.traced for it in creations):
+        if all(
+            creation is None or creation.computation is not None or creation.traced
+            for creation in creations
+        ):
             yield from _tensors(value)
 
 

@@ -244,8 +244,15 @@ def _is_for_tpus(path: str) -> bool:
 
 # What happens at a place of a computation, but for its calls.
 EVENTS = (
-    *("accesses", "clusters", "uses", "context_changes", "dependencies", "inner", "updates"),
-    *("effects", "carried"),
+    "accesses",
+    "clusters",
+    "uses",
+    "context_changes",
+    "dependencies",
+    "inner",
+    "updates",
+    "effects",
+    "carried",
 )
 PLAIN, TPUS = "EstimatorSpec", "TPUEstimatorSpec"
 Condition = tuple[ConditionKey, object]
@@ -309,18 +316,20 @@ class _Branches:
         """Return whether `context` is in such a branch."""
         answer = self._answers.get(context.conditions)
         if answer is None:
-            predicts = any(
-                branch is True
-                and isinstance(key.answer, Opaque)
-                and key.answer.compared in tf_names.PREDICTION
-                for key, branch in context.conditions
-            )
-            answer = self._answers[context.conditions] = (self.predicts_elsewhere and predicts) or (
-                self._is_not_training(context)
-                and cover(self.plain, context)
-                and all(_exclude_each_other(place, context) for place in self._tpus)
-            )
+            answer = self._answers[context.conditions] = self._is_refused(context)
         return answer
+
+    def _is_refused(self, context: Context) -> bool:
+        if self.predicts_elsewhere and any(
+            branch is True and key.answer and key.answer.compared in tf_names.PREDICTION
+            for key, branch in context.conditions
+        ):
+            return True
+        return (
+            self._is_not_training(context)
+            and cover(self.plain, context)
+            and all(_exclude_each_other(place, context) for place in self._tpus)
+        )
 
     def _is_not_training(self, context: Context) -> bool:
         """Return whether a test of the mode has an answer that it has not in training."""

@@ -247,7 +247,7 @@ def _read(call: Call, kind: str, owner: Value, input_fn: Value, params: Value) -
         # A TPUEstimator passes `params` (TPU608). A program that chooses by a flag has a function
         # for another Estimator, too.
         signatures = [(option, signature_of(option)) for option in functions]
-        taking = [it for it, taken in signatures if taken and "params" in taken.parameters]
+        taking = [option for option, taken in signatures if taken and "params" in taken.parameters]
         functions = tuple(taking) or functions
     for option in functions:
         if not isinstance(option, (ExternalObject, External)):

@@ -393,7 +393,8 @@ def _callbacks(call: Call, model: Model) -> None:
             if function_of(method) is not None:
                 number = Opaque("epoch" if "epoch" in name else "batch")
                 is_of_all = "_batch_" not in name and name.startswith(("on_train_b", "on_train_e"))
-                call.call_with(method, *(() if is_of_all else (number,)), Opaque("logs"))
+                numbers = [] if is_of_all else [number]
+                call.call_with(method, *numbers, Opaque("logs"))
 
 
 def _own_names(value: Instance) -> set[str]:

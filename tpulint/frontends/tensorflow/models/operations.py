@@ -458,6 +458,7 @@ def gives_scalar(call: ApiCall) -> bool:
         return step is not None and is_scalar(step.value)
     if name in ELEMENTWISE:
         operands = [it.value for it in call.arguments if it.keyword in (None, "x", "y")]
+        # `add_n` is given a list.
         rows = [value.items if isinstance(value, Sequence) else [value] for value in operands]
         return of_scalars(item for row in rows for item in row)
     if name in SELECTS:

@@ -533,7 +533,8 @@ def _of_text(call: Call) -> Value:
     arguments = [value.value for value in call.values if isinstance(value, Const)]
     if not isinstance(text, str) or not all(isinstance(value, str) for value in arguments):
         return UNKNOWN
-    count = 0 if call.name in CHANGES_TEXT else 1 if call.name in ASKS_TEXT else None
-    if not len(arguments) == len(call.arguments) == count:
-        return UNKNOWN
-    return Const(getattr(text, call.name)(*arguments))
+    if call.name in CHANGES_TEXT and not call.arguments:
+        return Const(getattr(text, call.name)())
+    if call.name in ASKS_TEXT and len(arguments) == len(call.arguments) == 1:
+        return Const(getattr(text, call.name)(arguments[0]))
+    return UNKNOWN

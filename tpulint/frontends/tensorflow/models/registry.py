@@ -180,7 +180,11 @@ def _as_part_of_program(
     called = (call.last for call in frame.session.program.calls)
     if not (
         deferred.is_in_program(frame.context)
-        or any(deferred.is_of_program(it) for argument in args for it in options(argument.value))
+        or any(
+            deferred.is_of_program(option)
+            for argument in args
+            for option in options(argument.value)
+        )
         # On a strategy for a TPU that the program has made, a model may be trained.
         or (callee.last == "fit" and not tf_names.TPU_STRATEGIES.isdisjoint(called))
     ):

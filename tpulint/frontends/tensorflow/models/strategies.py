@@ -209,6 +209,7 @@ def _of_all_replicas(call: Call, result: Value) -> Value:
 
 
 def _of_one(arguments: Iterable[Argument]) -> Arguments:
+    """Return the arguments as one replica gets them."""
     return tuple(
         argument._replace(
             value=transfer.each_tensor(argument.value, lambda tensor: replace(tensor, of_all=None))

@@ -142,8 +142,10 @@ Model = Callable[[Call], "Value | None"]
 def snapshot(arguments: Arguments) -> Arguments:
     """Copy the structures in arguments: a program may change its lists and dicts later."""
     return tuple(
-        it._replace(value=_copy(it.value)) if isinstance(it.value, STRUCTURES) else it
-        for it in arguments
+        argument._replace(value=_copy(argument.value))
+        if isinstance(argument.value, STRUCTURES)
+        else argument
+        for argument in arguments
     )
 
 

@@ -249,9 +249,9 @@ def _update(call: Call) -> Value | None:
     if isinstance(optimizer, Opaque):  # it takes its arguments, and counts its own iterations
         _count(call, call.get("global_step", 1))
         transfer.touch(frame, values, call.site, call.name, Certainty.DEFINITE, "unknown")
+        return transfer.result(frame, values, call.site, "operation")
     if not isinstance(optimizer, ExternalObject):
-        is_unseen = isinstance(optimizer, Opaque)
-        return transfer.result(frame, values, call.site, "operation") if is_unseen else None
+        return None
     taken = [value for value in values if not isinstance(value, Variable)]
     transfer.touch(frame, [*taken, *_constructor_arguments(optimizer)], call.site, call.name)
     loss = call.get("loss", 0) if call.name == "minimize" else None
