@@ -377,6 +377,8 @@ class TraceTimeValue(Value):
 
 def decorated(function: Function, cls: Class) -> Function | None:
     """Return the method of `cls` that a decorator has replaced by `function`, or None."""
+    if function.owner is not None:
+        return None
 
     def held(current: Function) -> list[Function]:
         env = current.env
@@ -384,7 +386,7 @@ def decorated(function: Function, cls: Class) -> Function | None:
         return [inner for inner in map(function_of, names) if inner is not None]
 
     methods = (inner for inner in reachable([function], held) if inner.owner is cls)
-    return next(methods, None) if function.owner is None else None
+    return next(methods, None)
 
 
 def mro(cls: Class) -> list[Value]:

@@ -26,10 +26,10 @@ def tensors(value: Value) -> Iterator[Tensor]:
     return (tensor for tensor, _ in with_alternatives(value))
 
 
-def all_tensors(values: Iterable[Value]) -> list[Tensor]:
-    """Return the tensors in all of `values`, structures opened."""
+def all_tensors(items: Iterable[Value]) -> list[Tensor]:
+    """Return the tensors in all of `items`, structures opened."""
     collected: list[Tensor] = []
-    for value in values:
+    for value in items:
         if isinstance(value, Tensor):
             collected.append(value)
         elif isinstance(value, STRUCTURES):
@@ -67,9 +67,9 @@ def alternatives_of(
             yield from alternatives_of(kind, item, chosen, kinds, depth + 1)
 
 
-def are_of_one_kind(values: Iterable[Value]) -> bool:
+def are_of_one_kind(items: Iterable[Value]) -> bool:
     """Return whether all are tensors that were made under the same scopes, with the same facts."""
-    kinds = {_kind(value) if isinstance(value, Tensor) else None for value in values}
+    kinds = {_kind(item) if isinstance(item, Tensor) else None for item in items}
     return None not in kinds and len(kinds) == 1
 
 

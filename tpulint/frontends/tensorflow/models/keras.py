@@ -176,6 +176,7 @@ def _function(frame: Frame, function: Value | None, args: Arguments, site: Site)
 def _call_held_layers(
     frame: Frame, layer: ExternalObject, args: Arguments, site: Site
 ) -> Value | None:
+    """Call the layers, cells and functions that a layer was made with."""
     outcome: Value | None = None
     for name in tf_names.HOLDERS.get(layer.last, ()):
         inner = layer.argument(name, tf_names.HOLDS_BY_POSITION.get(name))

@@ -305,7 +305,7 @@ def _constant(call: Call) -> Value:
     "tf.compat.v1.random_normal",
     "tf.compat.v1.truncated_normal",
 )
-def _zeros(call: Call) -> Value:
+def _make_by_shape(call: Call) -> Value:
     dtype = _dtype(call, 1 if call.name in FILLED else 3, "float32")
     return _make_constant(call, dtype, shapes.shape_of(call.get("shape", 0)))
 
