@@ -39,12 +39,12 @@ from tpulint.ordering import Truth
 from tpulint.queries.strategies import is_run
 from tpulint.syntax.nodes import Constant, Return, first_place, walk
 
-_OF_SHARD = """
+_SHARD = """
     computation inputs num_shards input_shard_axes outputs_from_all_shards output_shard_axes
     infeed_queue device_assignment name xla_options
 """
 SIGNATURES = {
-    name: parameters.split()
+    name: tuple(parameters.split())
     for name, parameters in {
         "replicate": """
             computation inputs infeed_queue device_assignment name maximum_shapes padding_spec
@@ -54,8 +54,8 @@ SIGNATURES = {
             computation inputs infeed_queue device_assignment name use_tpu maximum_shapes
             padding_spec xla_options
         """,
-        "shard": _OF_SHARD,
-        "split_compile_and_shard": _OF_SHARD,
+        "shard": _SHARD,
+        "split_compile_and_shard": _SHARD,
         "batch_parallel": """
             computation inputs num_shards infeed_queue device_assignment name xla_options
         """,
@@ -117,18 +117,19 @@ def argument_value(entry: Computation, name: str) -> Value:
 
 def is_given(value: Value) -> bool:
     """Return whether an argument certainly is something other than None and an empty structure."""
-    return not any(
-        option.open or not option.items
-        if isinstance(option, (Sequence, Mapping))
-        # An unseen function gives a Tensor, as far as one sees.
-        else option in (UNKNOWN, NONE) or isinstance(option, (Opaque, Tensor))
-        for option in options(value)
-    )
+    return not any(_may_be_nothing(option) for option in options(value))
 
 
 def is_empty(value: Value) -> bool:
     """Return whether `value` is an empty list: TensorFlow takes it as not given."""
     return isinstance(value, Sequence) and not value.items and not value.open
+
+
+def _may_be_nothing(value: Value) -> bool:
+    if isinstance(value, (Sequence, Mapping)):
+        return value.open or not value.items
+    # An unseen function gives a Tensor, as far as one sees.
+    return value in (UNKNOWN, NONE) or isinstance(value, (Opaque, Tensor))
 
 
 def replicas(entry: Computation) -> int | None:
@@ -159,10 +160,11 @@ def is_number(value: Value) -> bool:
 
 
 def range_of(bounds: Iterable[int | None]) -> range | None:
-    """Return the range of some numbers; None where one is not known, or the step is 0."""
+    """Return the range of some numbers; None where one is not known, or `range` refuses them."""
     numbers = list(bounds)
-    known = [number for number in numbers if number is not None]
-    return range(*known) if len(known) == len(numbers) and 0 not in known[2:] else None
+    seen = [number for number in numbers if number is not None]
+    is_refused = not 1 <= len(seen) <= 3 or 0 in seen[2:]  # a step of 0 never ends
+    return None if is_refused or len(seen) < len(numbers) else range(*seen)
 
 
 def flag_defaults(program: Program, flag: Value, site: Site) -> Iterator[int | None]:
@@ -205,10 +207,11 @@ def certainty_of_fault(
 ) -> Certainty | None:
     """Return the certainty that `value`, one of several perhaps, makes the entry call fail."""
     verdicts = [faulty(option) for option in options(value)]
+    if not any(verdicts):
+        return None
     # A function of the same name in a project may take other arguments.
     is_certain = all(verdicts) and is_from_tensorflow(entry) and not entry.context.is_guess
-    certainty = entry.certainty if is_certain else Certainty.POSSIBLE
-    return certainty if any(verdicts) else None
+    return entry.certainty if is_certain else Certainty.POSSIBLE
 
 
 def is_from_tensorflow(entry: Computation) -> bool:
@@ -370,8 +373,8 @@ def sent_dtypes(value: Value) -> Iterator[tuple[str | None, bool]]:
     """Yield the dtypes in an element, and whether it may lack them or hold others instead."""
     if isinstance(value, Mapping):
         for key, item in value.items.items():
-            is_uncertain = key in value.maybe_absent
-            yield from ((dtype, other or is_uncertain) for dtype, other in sent_dtypes(item))
+            for dtype, is_alternative in sent_dtypes(item):
+                yield dtype, is_alternative or key in value.maybe_absent
     elif isinstance(value, Sequence):
         for item in value.items:
             yield from sent_dtypes(item)
