@@ -152,14 +152,20 @@ def found_marks(block: Block, folder: Path, wrappers: tuple[str, ...] = ()) -> l
 
 
 def assert_same(reported: Iterable[Expected], expected: Iterable[Expected]) -> None:
-    """Fail where the findings differ, with a table of both side by side: one row per place."""
+    """Fail where the findings differ, with both side by side."""
     left, right = set(expected), set(reported)
+    assert left == right, "\n" + side_by_side(left, right)
+
+
+def side_by_side(expected: Set[Expected], reported: Set[Expected]) -> str:
+    """Return a table of one row per place: what is expected there, and what is reported."""
     rows = [("", "place", "expected", "found")]
-    for filename, row in sorted({(mark.filename, mark.row) for mark in left | right}):
-        marks, found = _at(left, filename, row), _at(right, filename, row)
-        rows.append((" " if marks == found else ">", f"{filename}:{row}", marks, found))
+    for filename, row in sorted({(mark.filename, mark.row) for mark in expected | reported}):
+        left = _at(expected, filename, row)
+        right = _at(reported, filename, row)
+        rows.append((" " if left == right else ">", f"{filename}:{row}", left, right))
     widths = [max(len(cells[column]) for cells in rows) for column in range(4)]
-    assert left == right, "\n" + "\n".join(
+    return "\n".join(
         "  ".join(cell.ljust(width) for cell, width in zip(cells, widths)).rstrip()
         for cells in rows
     )
@@ -174,9 +180,13 @@ def _at(marks: Set[Expected], filename: str, row: int) -> str:
 
 
 def read_pages(directory: Path) -> list[Page]:
+    """Return all pages in `directory` and below, by name."""
     pages = sorted(directory.rglob("*.md"), key=lambda path: path.name)
-    is_page = re.compile(rf"(?i:{SHAPE})(?:_.*)?", re.DOTALL).fullmatch
-    return [read_page(path) for path in pages if is_page(path.name)]
+    return [
+        read_page(path)
+        for path in pages
+        if re.fullmatch(SHAPE, path.name.partition("_")[0].upper())
+    ]
 
 
 def read_page(path: Path) -> Page:
@@ -191,9 +201,7 @@ def read_page(path: Path) -> Page:
         for line, info, body in fences(path, lines)
         if info.split(" ")[0] == "python"
     )
-    outside = re.sub(r"(?ms)^```.*?^```", "", "\n".join(lines))
-    headings = tuple(map(str.strip, re.findall(r"(?m)^## (.*)$", outside)))
-    return Page(path, code, rule, headings, blocks)
+    return Page(path, code, rule, _headings(lines), blocks)
 
 
 def split(body: list[str]) -> dict[str, str]:
@@ -248,3 +256,14 @@ def _meaning(path: Path, line: int, info: str, code: str) -> tuple[str, str, str
         raise ValueError(f"{path.name}:{line}: no such meaning: {info!r}")
     rule = "" if match[4] == "-" else match[4] or code
     return match[1] or "", match[3] or "", rule
+
+
+def _headings(lines: list[str]) -> tuple[str, ...]:
+    fenced = False
+    headings: list[str] = []
+    for line in lines:
+        if line.startswith("```"):
+            fenced = not fenced
+        elif line.startswith("## ") and not fenced:
+            headings.append(line[3:].strip())
+    return tuple(headings)

@@ -6,8 +6,9 @@ from collections.abc import Collection
 from pathlib import Path
 from textwrap import dedent
 
+from tpulint import testing
 from tpulint.finding import Finding
-from tpulint.testing import Block, Expected, assert_same, findings, found_marks, split
+from tpulint.testing import Block, Expected, findings, found_marks, split
 
 
 def program(text: str) -> Block:
@@ -36,8 +37,7 @@ def expected(text: str, families: Collection[str]) -> list[Expected]:
 
 def assert_marked(text: str, folder: Path) -> None:
     """Fail unless all rules together report exactly what the marks of `text` expect."""
-    block = program(text)
-    assert_same(found_marks(block, folder), block.expected)
+    testing.assert_marked(program(text), folder)
 
 
 def messages(text: str, folder: Path, code: str) -> list[tuple[str, str]]:
