@@ -100,17 +100,20 @@ def _number(value: Value) -> int | None:
 
 def synchronizes(computation: Computation, call: ApiCall) -> bool:
     """Return whether replicas wait for one another in `call`."""
-    if call.last in tf_names.COLLECTIVES or call.last not in ("apply_gradients", "minimize"):
-        return call.last in tf_names.COLLECTIVES
-    owner = call.receiver
-    if isinstance(owner, ExternalObject) and naming.CROSS_SHARD.is_in(owner.path):
+    if call.last in tf_names.COLLECTIVES:
         return True
-    # A strategy's `apply_gradients` sums the gradients itself (optimizer_v2.py), unless the caller
-    # says by either argument that it has summed them.
-    return computation.kind in tf_names.STRATEGY_RUN and not any(
+    if call.last not in ("apply_gradients", "minimize"):
+        return False
+    # With either argument the caller has summed the gradients itself.
+    has_own_replica = any(
         argument.keyword in ALONE and argument.value == Const(ALONE[argument.keyword])
         for argument in call.arguments
     )
+    wrapped = isinstance(call.receiver, ExternalObject) and naming.CROSS_SHARD.is_in(
+        call.receiver.path
+    )
+    # A strategy's `apply_gradients` sums the gradients itself (optimizer_v2.py).
+    return wrapped or (computation.kind in tf_names.STRATEGY_RUN and not has_own_replica)
 
 
 ASSIGNMENTS = ("assign", "assign_add", "assign_sub")

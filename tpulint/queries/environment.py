@@ -41,7 +41,7 @@ def entry_modules(events: Iterable[Event]) -> list[tuple[Event, Module]]:
     for event in events:
         by_site[event.site].append(event)
     return [
-        (event, (event.context.call_chain or (event,))[0].site.module)
+        (event, _entry_module(event))
         for same_place in by_site.values()
         for event in _not_called(same_place)
     ]
@@ -52,13 +52,7 @@ def _not_called(events: Sequence[Event]) -> Iterator[Event]:
 
     An event is with a caller what it is without one, but for the place of the first call.
     """
-    # Those in a function that is called in one that was read by itself.
-    uncalled = {
-        id(event): len(event.context.call_chain)
-        for event in events
-        if event.context.call_chain
-        and any(scope.kind == NO_KNOWN_CALLER for scope in event.context.scopes[:1])
-    }
+    uncalled = {id(event): len(event.context.call_chain) for event in events if _is_uncalled(event)}
     callers: defaultdict[tuple[str, tuple[CallStep, ...]], set[CallStep]] = defaultdict(set)
     for length in set(uncalled.values()):
         for event in events:
@@ -71,6 +65,18 @@ def _not_called(events: Sequence[Event]) -> Iterator[Event]:
             if callers[first.name, tuple(rest)] - {first}:
                 continue
         yield event
+
+
+def _is_uncalled(event: ApiCall | Computation) -> bool:
+    """Return whether it is in a function that is called in one that was read by itself."""
+    scopes = event.context.scopes
+    has_caller = bool(event.context.call_chain)
+    return has_caller and bool(scopes) and scopes[0].kind == NO_KNOWN_CALLER
+
+
+def _entry_module(event: ApiCall | Computation) -> Module:
+    call_chain = event.context.call_chain
+    return call_chain[0].site.module if call_chain else event.site.module
 
 
 def may_share_a_process(program: Program, module: Module, other: Module) -> bool:
@@ -151,6 +157,15 @@ def makes_ragged(call: ApiCall) -> bool:
     )
 
 
+def built_of_ragged(program: Program, call: ApiCall) -> operations.BuiltOperation | None:
+    """Return what a function of TensorFlow builds where it is given a ragged tensor."""
+    if call.last not in OF_RAGGED or call.path != f"tensorflow.{call.last}" or not call.arguments:
+        return None
+    makers = program.by_result.get(id(call.arguments[0].value), ())
+    is_ragged = any(makes_ragged(maker) and maker.last != "constant" for maker in makers)
+    return operations.BuiltOperation((OF_RAGGED[call.last],), True) if is_ragged else None
+
+
 def operation_built(program: Program, call: ApiCall) -> operations.BuiltOperation | None:
     """Return the operation that a call builds and that is not compiled, if any.
 
@@ -167,19 +182,8 @@ def operation_built(program: Program, call: ApiCall) -> operations.BuiltOperatio
         rows = operations.builds_by_argument(path)
         built = next((row for only_if, row in rows if _is_so(call, only_if)), None)
     if built is None and operations.is_new_kernel(path):
-        target = program.targets.of(call.site.module.filename)
-        mask = target.mask
-        if not target.stated:
-            mask = allowed([("<", "2.0")]) if is_for_tensorflow_1(program, call.site) else 0
-        written_for = (release for i, release in enumerate(releases()) if mask >> i & 1)
-        built = operations.builds_in(path, tuple(written_for))
-    if built is not None or call.last not in OF_RAGGED or path != f"tensorflow.{call.last}":
-        return built
-    makers = [
-        maker for it in call.arguments[:1] for maker in program.by_result.get(id(it.value), ())
-    ]
-    is_ragged = any(makes_ragged(maker) and maker.last != "constant" for maker in makers)
-    return operations.BuiltOperation((OF_RAGGED[call.last],), True) if is_ragged else None
+        built = operations.builds_in(path, _releases_at(program, call.site))
+    return built or built_of_ragged(program, call)
 
 
 @lru_cache(maxsize=8192)
@@ -206,6 +210,15 @@ def _is_so(call: ApiCall, only_if: operations.OnlyIf) -> bool:
     texts = [str(value.value) for value in values if isinstance(value, Const)]
     texts += [value.last for value in values if isinstance(value, External)]
     return any(text in only_if.values for text in texts)
+
+
+def _releases_at(program: Program, site: Site) -> tuple[str, ...]:
+    """Return the releases that a place is written for, the oldest first; none if any may do."""
+    target = program.targets.of(site.module.filename)
+    mask = target.mask
+    if not target.stated:
+        mask = allowed([("<", "2.0")]) if is_for_tensorflow_1(program, site) else 0
+    return tuple(release for i, release in enumerate(releases()) if mask >> i & 1)
 
 
 def is_written_for(program: Program, path: str, releases_mask: int) -> bool:
@@ -237,6 +250,7 @@ def is_for_keras_2(program: Program, site: Site) -> bool:
 
 @answered_once
 def _is_written_for_keras_2(program: Program) -> bool:
+    """Return whether anything in the program tells that it is; each optimizer asks."""
     run_by = {it.call.last for it in program.computations} & tf_names.RUNS_ON_REPLICAS
     return (
         is_written_for(program, KERAS, ~allowed([tf_names.KERAS_3]))

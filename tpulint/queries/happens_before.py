@@ -13,7 +13,6 @@ from collections.abc import Hashable, Iterable, Iterator
 from collections.abc import Mapping as MappingOf
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import takewhile
 
 from tpulint.absint.domain.context import (
     CLEARS,
@@ -123,15 +122,15 @@ class GraphRegion:
     def _connect(self, operation: Operation) -> None:
         node = self._of.get(id(operation))
         for source in operation.sources:
-            self._edge(source, node, True, not operation.unseen)
+            self._edge(source, node, is_data=True, is_certain=not operation.unseen)
         for source in operation.after:
-            self._edge(source, node, False, True)
+            self._edge(source, node, is_data=False, is_certain=True)
         if node is not None:
             for source, is_certain in given_by_scopes(operation.context):
-                self._edge(source, node, False, is_certain)
+                self._edge(source, node, is_data=False, is_certain=is_certain)
 
     def _edge(
-        self, source: Operation, user: GraphNode | None, is_data: bool, is_certain: bool
+        self, source: Operation, user: GraphNode | None, *, is_data: bool, is_certain: bool
     ) -> None:
         before = self._of.get(id(source))
         if before is None or before is user:
@@ -177,10 +176,13 @@ class GraphRegion:
 
     def _order_results(self) -> None:
         """Order the results of a conditional, loop or call after its effects."""
+        if not self._bodies:
+            return
         effects = [access.operation for access in self.computation.accesses]
         effects += [it for it in self.computation.operations if it.ordered or it.kept]
-        for operation in effects if self._bodies else ():
-            if (node := self._of.get(id(operation))) is not None:
+        for operation in effects:
+            node = self._of.get(id(operation))
+            if node is not None:
                 node.is_waited_for = True
 
 
@@ -199,8 +201,13 @@ def bodies_of(context: Context) -> list[Scope]:
 
 def bodies_around(cluster: Cluster) -> tuple[Scope, ...]:
     """Return the bodies of conditionals, loops and calls around the cluster, outermost first."""
-    around = takewhile(lambda scope: scope.kind != CLUSTER, scopes_of(cluster.context))
-    return tuple(scope for scope in around if scope.kind in BODIES)
+    bodies: list[Scope] = []
+    for scope in scopes_of(cluster.context):
+        if scope.kind == CLUSTER:
+            break
+        if scope.kind in BODIES:
+            bodies.append(scope)
+    return tuple(bodies)
 
 
 def given_by_scopes(context: Context) -> list[tuple[Operation, bool]]:
@@ -236,7 +243,10 @@ def _is_between(first: Access, between: Access, last: Access) -> bool:
 
 
 def body_key(scope: Scope) -> Hashable:
-    """Return what the bodies of one conditional share, the very tensor that decides, or a loop."""
+    """Return what the bodies of one conditional, loop or call share.
+
+    That of a conditional is the very tensor that decides.
+    """
     decides = scope.payload
     is_shared = (
         scope.kind == COND
@@ -285,8 +295,8 @@ class HappensBefore:
         value = computation.result if computation.result is not None else UNKNOWN
         leaves = list(_leaves(value))
         # What makes the results, and whether it is known that there are no others.
-        made_by = [leaf.operation for leaf in leaves if isinstance(leaf, Tensor)]
-        self._results = tuple(filter(None, made_by))
+        operations = [leaf.operation for leaf in leaves if isinstance(leaf, Tensor)]
+        self._results = tuple(filter(None, operations))
         self._are_complete = all(isinstance(leaf, (Tensor, Variable, Const)) for leaf in leaves)
         # TensorFlow hands out results as they are where no structure holds another
         # (tensorflow/python/tpu/tpu.py, _postprocess_non_flat_outputs).

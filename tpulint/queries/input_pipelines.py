@@ -38,8 +38,12 @@ from tpulint.syntax.nodes import CallArgument, Constant
 
 # The position of `drop_remainder` among the arguments, self left out.
 BATCHES = {
-    **dict.fromkeys(["batch", "dense_to_ragged_batch", "ragged_batch"], 1),
-    **dict.fromkeys(["padded_batch", "map_and_batch", "map_and_batch_with_legacy_function"], 3),
+    "batch": 1,
+    "padded_batch": 3,
+    "map_and_batch": 3,
+    "map_and_batch_with_legacy_function": 3,
+    "dense_to_ragged_batch": 1,
+    "ragged_batch": 1,
 }
 DROPS = frozenset(["batch_and_drop_remainder", "padded_batch_and_drop_remainder"])
 GIVES_SHAPE = frozenset(["reshape", "ensure_shape", "set_shape"])
@@ -195,8 +199,10 @@ def ways(data: Value) -> list[list[ExternalObject]]:
             source = before(value)
             joined = _elements_from(value) if value.last in JOINS else []
             datasets = joined if source is None else [source]
-            queue += [(dataset, way) for dataset in datasets]
-            complete += [] if datasets else [way]
+            if datasets:
+                queue += [(dataset, way) for dataset in datasets]
+            else:
+                complete.append(way)
         elif later:
             complete.append(later)
     return complete
@@ -355,6 +361,7 @@ def fixes_rows(program: Program, feed: Feed) -> bool:
     """Return whether a step gives its share of a batch a shape with a written number of rows."""
     for step in program.computations:
         arguments = [argument.value for argument in step.call.arguments]
+        # A step of a strategy is given what this feed distributes.
         fed_at = {part.of_all.site for part in all_tensors(arguments) if part.of_all is not None}
         if step.kind in tf_names.STRATEGY_RUN and feed.site in fed_at:
             shares = {id(tensor) for tensor in all_tensors(step.parameters) if tensor.split}

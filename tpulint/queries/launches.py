@@ -45,7 +45,7 @@ _COMPARISONS = {
     "GreaterThanEqual": operator.ge,
 }
 LOOPS = (LOOP, ROUND, WHILE)
-LEAVES = (nodes.Jump, nodes.Raise, nodes.Return, nodes.Yield, nodes.YieldFrom)
+LEAVES_LOOP = (nodes.Jump, nodes.Raise, nodes.Return, nodes.Yield, nodes.YieldFrom)
 UPDATES = frozenset(["apply_gradients", "minimize"])
 KERAS_TRAINING = frozenset(name for name, step in STEPS.items() if step == "train_step")
 
@@ -80,12 +80,7 @@ def step_loops(program: Program) -> Iterator[StepLoop]:
         if FUNCTION not in kinds or LOOP not in kinds[: kinds.index(FUNCTION)]:
             continue
         first = kinds.index(FUNCTION)
-        # The variables may be updated in a loop on the device.
-        is_repeated = any(
-            call.last in UPDATES and any(it.kind in LOOPS for it in call.context.since(COMPUTATION))
-            for call in (*computation.calls, *computation.updates)
-        )
-        if is_repeated or _loops_on_device(computation):
+        if _loops_on_device(computation) or repeats_steps(computation):
             continue
         # A program that has the loop on the device too chooses: this may be for another device.
         if computation.context.is_guess or any(
@@ -141,6 +136,15 @@ def updates_weights(computation: Computation) -> bool:
     return any(call.last in UPDATES for call in computation.calls)
 
 
+def repeats_steps(computation: Computation) -> bool:
+    """Return whether the variables are updated in a loop on the device."""
+    return any(
+        call.last in UPDATES
+        and any(scope.kind in LOOPS for scope in call.context.since(COMPUTATION))
+        for call in (*computation.calls, *computation.updates)
+    )
+
+
 def rounds_of(program: Program, loop: Scope) -> int | None:
     """Return how often the loop runs, if it is over a `range` of constants."""
     header = loop.site.span
@@ -173,7 +177,7 @@ def least_rounds(program: Program, loop: Scope, place: Context | None = None) ->
     """
     del place  # who asks knows that it is reached in each
     node = _statement(loop)
-    if node is None or any(isinstance(part, LEAVES) for part in walk(*node.body)):
+    if node is None or any(isinstance(part, LEAVES_LOOP) for part in walk(*node.body)):
         return 0
     return len(_items(program, loop) or ())
 

@@ -252,9 +252,12 @@ def _all_are_read(program: Program) -> bool:
 
 def _capacity(program: Program, store: Hashable) -> int | None:
     """Return how many elements a queue holds; None where that is not seen, or it is a feed."""
-    makers = (call for call in program.named.get("FIFOQueue", ()) if call.result is store)
-    maker = next(makers, None) if isinstance(store, Variable) else None
-    return None if maker is None else _number(maker, "capacity")
+    if not isinstance(store, Variable):
+        return None
+    for call in program.named.get("FIFOQueue", ()):
+        if call.result is store:
+            return _number(call, "capacity")
+    return None
 
 
 class _Fetched(NamedTuple):
@@ -397,7 +400,7 @@ class _Account:
                 if other is take or self._depends(take, other)
             )
             late = [put for put in self._puts if self._depends(put, take)]
-            early = (put for put in self._puts if put not in late)
+            early = [put for put in self._puts if put not in late]
             in_time = held + sum(self._most(put, run, run, False) for put in early)
             if before > in_time:
                 is_later = any(self._most(put, run, run, False) for put in late)
@@ -411,11 +414,11 @@ class _Account:
         if first is None or last is None or user is source:
             return False
 
-        def before(operation: Operation) -> Iterator[Operation]:
+        def waits_for(operation: Operation) -> Iterator[Operation]:
             yield from (*operation.sources, *operation.after)
             yield from (it for it, is_certain in given_by_scopes(operation.context) if is_certain)
 
-        return any(operation is first for operation in reachable([last], before, id))
+        return any(operation is first for operation in reachable([last], waits_for, id))
 
     def _least(self, transfer: Transfer, run: ApiCall, at: ApiCall, whole: bool) -> float:
         """Return how much the transfer surely moves by the call `run` wherever `at` is reached.

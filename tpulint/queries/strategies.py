@@ -180,7 +180,12 @@ class Scopes:
         for call in computation.calls:
             optimizer = call.receiver
             is_update = call.last in UPDATES and call.context.on_device
-            if is_update and optimizer and is_optimizer(optimizer) and has_slots(optimizer):
+            if (
+                is_update
+                and optimizer is not None
+                and is_optimizer(optimizer)
+                and has_slots(optimizer)
+            ):
                 is_sure = definite_if(not is_guessed(call.context, computation))
                 least = _least(computation.certainty, is_sure)
                 yield from self._taken(call, optimizer, "optimizer", strategy, least)
@@ -192,8 +197,10 @@ class Scopes:
 
     def _variable(self, access: Access, computation: Computation) -> Iterator[Misplaced]:
         variable = access.variable
+        if variable.made is None or variable.site is None:
+            return
         # What device code creates is TPU104.
-        if not variable.made or not variable.site or variable.made.computation is not None:
+        if variable.made.computation is not None:
             return
         # Most variables are made under a scope, and a guess takes long to judge.
         certainty = self.is_outside(variable.made, computation.call.receiver)
@@ -334,14 +341,10 @@ class Scopes:
             return
         if not is_model(model):
             yield from self._unseen_outside(call, strategy)
-        elif isinstance(model, (ExternalObject, Instance)) and not scope_strategy(model.context):
-            # Something of which the model is made may be made under the strategy's scope.
-            has_part_of = any(
-                isinstance(part, (ExternalObject, Instance))
-                and scope_strategy(part.context) is strategy
-                for part in reached_from(model)
-            )
-            least = definite_if(not self._is_used(strategy) or has_part_of)
+        elif (
+            isinstance(model, (ExternalObject, Instance)) and scope_strategy(model.context) is None
+        ):
+            least = definite_if(not self._is_used(strategy) or _has_part_of(model, strategy))
             for misplaced in self._taken(call, model, "model", strategy, least):
                 yield replace(misplaced, unused=True)
 
@@ -492,6 +495,15 @@ class Scopes:
 def _is_made_in_scope(value: Value | None) -> bool:
     created = value.context if isinstance(value, (ExternalObject, Instance)) else None
     return created is not None and bool(created.with_blocks(SCOPE))
+
+
+def _has_part_of(model: Value | None, strategy: Strategy) -> bool:
+    """Return whether something of which a model is made was made under the strategy's scope."""
+    return any(
+        scope_strategy(part.context) is strategy
+        for part in reached_from(model)
+        if isinstance(part, (ExternalObject, Instance))
+    )
 
 
 def _start_of(call: ApiCall) -> Module:

@@ -60,7 +60,7 @@ def conflicts(program: Program) -> Iterator[Conflict]:
                 if device.variable.whole is not None:
                     held.setdefault(id(device.variable.whole), []).append(device)
         for host in host_touches(computation):
-            # Of the weights that a variable is in, those touches count that are of all.
+            # Of the weights that hold the variable: what touches them all, not others among them.
             whole = host.variable.whole
             of_whole = [other for other in held.get(id(whole), []) if other.variable is whole]
             others = [
