@@ -87,8 +87,8 @@ def _certainty(spelled: Spelled) -> Certainty:
     if spelled.having and name.inside and spelled.asks:
         fails = False  # its caller may have asked for the version
     if spelled.having and not spelled.target.configured:
-        # Else the file may be written for the other major version than the project requires, of
-        # which no release has the name, and may be run with that after all.
+        # Where no release of the major version that the project requires has the name, the file was
+        # written for the other one, and may be run with it after all.
         required = names.generation(1 if spelled.target.newest & names.generation(1) else 2)
         is_of_required = bool(spelled.having & required) and _is_gone(spelled)
         fails = fails and (spelled.excludes or is_of_required)
@@ -206,13 +206,13 @@ def rename(absent: Absent, program: Program) -> Fix | None:
 
 def written(spelled: Spelled, dotted: str) -> str | None:
     """Return the dotted name as this file would write it; None where no import leads there."""
-    texts = [
-        (alias == spelled.name.root, alias + dotted[len(paths[0]) :])
-        for alias, paths in spelled.aliases.items()
-        if len(paths) == 1 and dotted.startswith(paths[0] + ".")
-    ]
-    _, text = max(texts, key=lambda found: (found[0], -len(found[1]), found[1]), default=("", None))
-    return text
+    best: tuple[bool, int, str] | None = None
+    for alias, paths in spelled.aliases.items():
+        if len(paths) == 1 and dotted.startswith(paths[0] + "."):
+            text = alias + dotted[len(paths[0]) :]
+            rank = (alias == spelled.name.root, -len(text), text)
+            best = rank if best is None else max(best, rank)
+    return best[2] if best is not None else None
 
 
 def _import(spelled: Spelled, now: str, program: Program) -> str | None:

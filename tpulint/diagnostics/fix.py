@@ -9,9 +9,13 @@ from __future__ import annotations
 import importlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
-from tpulint.finding import Applicability, Edit, Finding, Fix, Location, Span
+from tpulint.finding import Applicability, Change, Edit, Finding, Fix, Location, Span
 from tpulint.source import Source
+
+if TYPE_CHECKING:
+    from tpulint.diagnostics.source_tree import SourceTree
 
 ROUNDS = 20
 WORD = "{}"  # in the message of a fix: the word that its change finds in the file
@@ -25,25 +29,17 @@ def with_edits(fix: Fix, text: str) -> Fix | None:
     """
     if not fix.changes:
         return fix
-    from tpulint.diagnostics.source_tree import (
-        CHANGES,
-        WITHIN_STATEMENTS,
-        NamedEdits,
-        statement_around,
-        tree_of,
-    )
+    from tpulint.diagnostics.source_tree import CHANGES, NamedEdits
 
     importlib.import_module("tpulint.diagnostics.tree_changes")  # it fills the table
     message, edits = fix.message, dict.fromkeys(fix.edits)
     for change in fix.changes:
         # Each is made of the file as it is, not of what the one before it makes.
         span = Span("", change.start, change.end)
-        # The tree of the statement around it may do.
-        is_within = change.function in WITHIN_STATEMENTS
-        statement = statement_around(text, span) if is_within else None
-        tree = (tree_of(statement) if statement is not None else None) or tree_of(text)
-        make = CHANGES[change.function]
-        changed = None if tree is None else make(tree, span, *change.arguments)
+        tree = _tree_for(change, span, text)
+        if tree is None:
+            return None
+        changed = CHANGES[change.function](tree, span, *change.arguments)
         if changed is None:
             return None
         if isinstance(changed, NamedEdits):
@@ -51,6 +47,15 @@ def with_edits(fix: Fix, text: str) -> Fix | None:
             changed = changed.edits
         edits.update(dict.fromkeys(changed))
     return Fix(fix.applicability, message, tuple(edits))
+
+
+def _tree_for(change: Change, span: Span, text: str) -> SourceTree | None:
+    """Return the tree that a change needs: that of the statement around it may do."""
+    from tpulint.diagnostics.source_tree import WITHIN_STATEMENTS, statement_around, tree_of
+
+    statement = statement_around(text, span) if change.function in WITHIN_STATEMENTS else None
+    tree = None if statement is None else tree_of(statement)
+    return tree_of(text) if tree is None else tree
 
 
 class Fixed:

@@ -46,8 +46,8 @@ def selected(layers: Sequence[RuleSelection]) -> frozenset[str]:
             chosen |= performance_codes()
         selectors = (*(layer.select or ()), *layer.extend_select)
         for length in sorted({len(prefix(selector)) for selector in (*selectors, *layer.ignore)}):
-            of_length = [it for it in selectors if len(prefix(it)) == length]
-            chosen = chosen.union(*map(codes_selected_by, of_length))
+            equally_long = [it for it in selectors if len(prefix(it)) == length]
+            chosen = chosen.union(*map(codes_selected_by, equally_long))
             chosen -= expand(it for it in layer.ignore if len(prefix(it)) == length)
     return frozenset(chosen)
 
@@ -114,13 +114,11 @@ def ignored(config: Config, filename: str) -> frozenset[str]:
     A pattern with "!" is turned round.
     """
     path = os.path.abspath(filename)
-    return frozenset().union(
-        *(
-            codes
-            for patterns, turned, codes in ignores_of(config.per_file_ignores, config.root)
-            if patterns.fit_within(path) != turned
-        )
-    )
+    ignored_codes: set[str] = set()
+    for patterns, turned, codes in ignores_of(config.per_file_ignores, config.root):
+        if patterns.fit_within(path) != turned:
+            ignored_codes |= codes
+    return frozenset(ignored_codes)
 
 
 IgnoreTable = tuple[tuple[Patterns, bool, frozenset[str]], ...]

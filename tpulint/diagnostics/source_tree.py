@@ -58,10 +58,13 @@ def statement_rows(text: str) -> list[tuple[int, int]]:
     nodes = [
         part for node in body for part in (node.body if isinstance(node, ast.ClassDef) else [node])
     ]
-    # A statement begins with its first decorator.
-    starts = [[node, *getattr(node, "decorator_list", [])] for node in nodes]
-    rows = [min(part.lineno for part in parts) for parts in starts]
-    return [(row, node.end_lineno or 0) for row, node in zip(rows, nodes, strict=True)]
+    return [(first_row(node), node.end_lineno or 0) for node in nodes]
+
+
+def first_row(node: ast.stmt) -> int:
+    """Return the first row of a statement, that of its first decorator where it has one."""
+    decorators: list[ast.expr] = getattr(node, "decorator_list", [])
+    return min([node.lineno, *(decorator.lineno for decorator in decorators)])
 
 
 def statement_around(text: str, span: Span) -> str | None:
@@ -347,6 +350,7 @@ def within(code: Code, kind: type[Node]) -> list[Node]:
 
 
 def _parts(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    """Yield a node and all nodes inside it."""
     yield node
     for child in node.children:
         yield from _parts(child)

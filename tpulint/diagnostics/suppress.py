@@ -129,13 +129,7 @@ def read_comments(
     if not may_concern_rules(source.text, noqa):
         return Comments(source, ())
     facts = read(source)
-    if facts is not None:
-        comments = facts.comments
-    else:
-        rows = ((row, *line.partition("#")) for row, line in enumerate(source.lines, 1))
-        comments = tuple(
-            (Location(row, len(code) + 1), mark + text) for row, code, mark, text in rows if mark
-        )
+    comments = facts.comments if facts is not None else text_after_marks(source)
     # The rows that hold more than blanks and a comment.
     code_rows = [
         row
@@ -165,6 +159,14 @@ def may_concern_rules(text: str, noqa: bool) -> bool:
         or any(is_own_noqa(code) or codes_of(code) for code in split_codes(match["codes"]))
         for match in re.finditer(NOQA, text)
     )
+
+
+def text_after_marks(source: Source) -> Iterator[tuple[Location, str]]:
+    """Yield what follows the first `#` of each row, with its place."""
+    for row, line in enumerate(source.lines, 1):
+        code, mark, text = line.partition("#")
+        if mark:
+            yield Location(row, len(code) + 1), mark + text
 
 
 def _tree_of(source: Source) -> SourceTree | None:
@@ -247,13 +249,7 @@ def unused(
             continue
         own = [code for code in suppression.codes if suppression.own or is_own_noqa(code)]
         unknown = [code for code in own if not codes_of(code)]
-        idle = [
-            code
-            for code in own
-            if code not in suppression.used
-            and (meant := codes_of(code) - {"TPU002"})
-            and meant <= frozenset(active)
-        ]
+        idle = [code for code in own if is_idle(suppression, code, active)]
         if unknown:
             message = f"no rule has the code {listing(unknown)}"
             yield report(suppression, unknown, message, Certainty.DEFINITE)
@@ -283,6 +279,14 @@ def is_own_noqa(code: str) -> bool:
     return OWN.fullmatch(code) is not None or code.upper() in CODES
 
 
+def is_idle(suppression: Suppression, code: str, active: Collection[str]) -> bool:
+    """Return whether the rules that a code means are all active, and none of them needed it."""
+    if code in suppression.used:
+        return False
+    meant = codes_of(code) - {"TPU002"}
+    return bool(meant) and all(selected in active for selected in meant)
+
+
 def listing(codes: Iterable[str]) -> str:
     return ", ".join(f"'{code}'" for code in codes)
 
@@ -293,8 +297,8 @@ def report(
     """Return the finding, with the fix that removes the codes, or all where nothing is left."""
     remaining = [code for code in suppression.codes or () if code not in codes]
     listed = suppression.list_span
-    edit = Edit(listed.start, listed.end, ", ".join(remaining))
-    edit = edit if remaining else whole_removal(suppression)
+    shorter = Edit(listed.start, listed.end, ", ".join(remaining))
+    edit = shorter if remaining else whole_removal(suppression)
     fix = Fix(Applicability.SAFE, "Remove the unused suppression", (edit,))
     return Finding("TPU002", message, suppression.span, certainty, (), fix)
 
@@ -369,10 +373,10 @@ def comment(
     source: Source, comments: Comments, row: int, codes: Iterable[str], reason: str
 ) -> Edit:
     """Return the edit that suppresses `codes` at a row: in its comment, where it has one."""
-    for it in comments.suppressions:
-        if it.own and it.codes and it.rows and it.span.start.row == row:
-            more = sorted({*codes} - {*it.codes})
-            end = it.list_span.end
+    for other in comments.suppressions:
+        if other.own and other.codes and other.rows and other.span.start.row == row:
+            more = sorted({*codes} - {*other.codes})
+            end = other.list_span.end
             return Edit(end, end, "".join(f", {code}" for code in more))
     line = source.lines[row - 1]
     listed = ", ".join(sorted({*codes}))

@@ -94,11 +94,14 @@ def _holds(value: Value, part: Value) -> bool:
 def _element(value: Sequence | Mapping, part: Value) -> tuple[Value, int] | None:
     """Return the item that is or holds the part, and its place."""
     if isinstance(value, Sequence):
-        places = [*value.places, *([-1] * len(value.items))]
-        rows = list(zip(value.items, places, strict=False))
+        for number, item in enumerate(value.items):
+            if _holds(item, part):
+                return item, value.places[number] if number < len(value.places) else -1
     else:
-        rows = [(item, value.places.get(key, -1)) for key, item in value.items.items()]
-    return next(((item, place) for item, place in rows if _holds(item, part)), None)
+        for key, item in value.items.items():
+            if _holds(item, part):
+                return item, value.places.get(key, -1)
+    return None
 
 
 def _name(text: str, span: Span) -> str:

@@ -100,11 +100,7 @@ def without_forwarding(node: cst.Call) -> cst.Call | None:
     if not node.args or node.args[0].keyword is not None or node.args[0].star:
         return None
     function, *others = node.args
-    called_value = function.value
-    if not called_value.lpar and not isinstance(called_value, PRIMARY):
-        brackets = {"lpar": [cst.LeftParen()], "rpar": [cst.RightParen()]}
-        called_value = called_value.with_changes(**brackets)
-    return cst.Call(called_value, others)
+    return cst.Call(callable_(function.value), others)
 
 
 @expression_change
@@ -221,6 +217,13 @@ def has_bare_generator(call: cst.Call) -> bool:
 
 def called(function: str, *arguments: cst.BaseExpression) -> cst.Call:
     return cst.Call(cst.parse_expression(function), [cst.Arg(value) for value in arguments])
+
+
+def callable_(function: cst.BaseExpression) -> cst.BaseExpression:
+    """Return a function as it can be called."""
+    if function.lpar or isinstance(function, PRIMARY):
+        return function
+    return function.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
 
 
 @change_at(cst.List)
@@ -382,12 +385,17 @@ def strategy_at(tree: SourceTree, row: int) -> str | None:
         for line in body
         if isinstance(line, cst.SimpleStatementLine) and tree.start(line).row < row
         for statement in line.body
-        if isinstance(statement, cst.Assign) and isinstance(statement.value, cst.Call)
-        if tree.module.code_for_node(statement.value.func).endswith("Strategy")
+        if isinstance(statement, cst.Assign) and makes_strategy(tree, statement.value)
         for target in statement.targets
         if isinstance(target.target, cst.Name)
     }
     return names.pop() if len(names) == 1 else None
+
+
+def makes_strategy(tree: SourceTree, value: cst.BaseExpression) -> bool:
+    return isinstance(value, cst.Call) and tree.module.code_for_node(value.func).endswith(
+        "Strategy"
+    )
 
 
 def has_long_string(statements: Statements) -> bool:
