@@ -55,7 +55,7 @@ class UnsupportedOp(Rule):
             if "Placeholder" in built.operations and is_conditional:
                 continue  # models make placeholders for what runs an exported graph, on no TPU
             is_dropped = is_dropped_by_1(built, call, computation)
-            is_built, doubt = _certainty(program, computation, call, built)
+            is_built, doubt = _is_built(program, computation, call, built)
             if is_dropped:
                 is_built, doubt = False, BY_RELEASE
             sites = (call.site, computation.call.site)
@@ -68,17 +68,19 @@ class UnsupportedOp(Rule):
             ):
                 continue
             layer = called_layer(call)
+            name = layer.last if layer else call.last
             what = " or ".join(f"`{operation}`" for operation in built.operations)
             release = f" in TensorFlow {built.release}" if built.release else ""
             step = f"builds {what} on the device"
             report(
                 call.site.span,
-                f"`{layer.last if layer else call.last}` builds {what}, which has no TPU"
-                f" kernel{release}: {advice(call, built, computation)}",
+                f"`{name}` builds {what}, which has no TPU kernel{release}:"
+                f" {advice(call, built, computation)}",
                 **compiled_at(program, computation, call, step, is_built, doubt=doubt),
             )
         for computation, call in compiled_calls(program):
-            if (read := read_of_dataset(call)) is not None:
+            read = read_of_dataset(call)
+            if read is not None:
                 report(
                     read.site.span,
                     f"`{call.last}` reads a dataset on the host, whose operations have no TPU"
@@ -86,17 +88,23 @@ class UnsupportedOp(Rule):
                     **compiled_at(program, computation, read, "reads the dataset"),
                 )
         check_numerics(program, report)
-        for computation in program.computations:
-            is_moved = is_softly_placed(program, computation)
-            for access in () if is_moved else computation.accesses:
-                kind = HOST_STATE.get(access.variable.sort)
-                if kind and access.mode != "create" and is_compiled(access.context):
-                    report(
-                        access.site.span,
-                        f"`{access.how}` uses {kind} on the host, whose operations have no TPU"
-                        " kernel: use it in the input pipeline",
-                        **compiled_at(program, computation, access, f"uses {kind} on the device"),
-                    )
+        _check_host_state(program, report)
+
+
+def _check_host_state(program: Program, report: Report) -> None:
+    """Report the uses of what lives on the host."""
+    for computation in program.computations:
+        if is_softly_placed(program, computation):
+            continue
+        for access in computation.accesses:
+            kind = HOST_STATE.get(access.variable.sort)
+            if kind and access.mode != "create" and is_compiled(access.context):
+                report(
+                    access.site.span,
+                    f"`{access.how}` uses {kind} on the host, whose operations have no TPU kernel:"
+                    " use it in the input pipeline",
+                    **compiled_at(program, computation, access, f"uses {kind} on the device"),
+                )
 
 
 # tensorflow/tensorflow#40796; tensorflow/python/debug/lib/check_numerics_callback.py
@@ -153,13 +161,14 @@ def advice(call: ApiCall, built: BuiltOperation, computation: Computation) -> st
     return "send it to the host with `outside_compilation`"
 
 
-def _certainty(
+def _is_built(
     program: Program, computation: Computation, call: ApiCall, built: BuiltOperation
 ) -> tuple[bool, str]:
-    """Return whether the operation is certainly there, without a kernel; and what settles that."""
+    """Return whether the operation is certainly there, without a kernel, and what settles it."""
     if is_for(call.context, naming.DEBUGGING):
         return False, IF_ON
     if built.writer and not has_writer(program, computation):
+        # Without a default writer a summary builds nothing.
         return False, "if a summary writer is the default one there"
     if not (built.lacks_kernel or built.release):
         return False, "unless the TPU's release of TensorFlow has a kernel"
@@ -170,7 +179,10 @@ def _certainty(
 
 
 def read_of_dataset(call: ApiCall) -> ApiCall | None:
-    """Return a call or loop that reads a dataset, at that: TPU705 has those of all replicas."""
+    """Return a call or loop that reads a dataset, with the place of the dataset in a loop.
+
+    TPU705 has those of all replicas.
+    """
     iterated, site = iterated_by(call)
     if call.path == FOR and any(scope.kind == DATA for scope in call.context.since(COMPUTATION)):
         return None  # a function of another dataset

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterator
-from itertools import islice
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from tpulint.absint.domain.context import COMPUTATION, FUNCTION, WHILE
@@ -30,18 +28,13 @@ from tpulint.syntax.nodes import CallNode, Constant, Display, Expression, Name, 
 
 TENSORFLOW = ("tensorflow.", "keras.")
 SEGMENTS = [f"unsorted_segment_{name}" for name in ("max", "mean", "min", "prod", "sqrt_n", "sum")]
-SUPPRESSIONS = ("non_max_suppression", "non_max_suppression_padded")
-LIKE_IMAGES = ("resize", "resize_bilinear", "resize_nearest_neighbor")
-# These make tensors of a shape.
-OF_SHAPE = words("""
-    zeros ones uniform normal truncated_normal random_uniform random_normal
-    stateless_uniform stateless_normal stateless_truncated_normal
-""")
 # The arguments of which XLA's kernels want the values when they compile (tf2xla/kernels,
 # `CompileTimeConstantInput`), by the last name of what builds them: keyword and position.
 CONSTANTS = {
     "reshape": (("shape", 1),),
     "fill": (("dims", 0),),
+    "zeros": (("shape", 0),),
+    "ones": (("shape", 0),),
     "eye": (("num_rows", 0), ("num_columns", 1)),
     "tile": (("multiples", 1),),
     "broadcast_to": (("shape", 1),),
@@ -53,19 +46,30 @@ CONSTANTS = {
     "slice": (("size", 2),),
     "transpose": (("perm", 1),),
     "repeat": (("repeats", 1),),
+    "resize": (("size", 1),),
+    "resize_bilinear": (("size", 1),),
+    "resize_nearest_neighbor": (("size", 1),),
+    "uniform": (("shape", 0),),
+    "normal": (("shape", 0),),
+    "truncated_normal": (("shape", 0),),
+    "random_uniform": (("shape", 0),),
+    "random_normal": (("shape", 0),),
+    "stateless_uniform": (("shape", 0),),
+    "stateless_normal": (("shape", 0),),
     "sequence_mask": (("maxlen", 1),),
     "confusion_matrix": (("num_classes", 2),),
     "scatter_nd": (("shape", 2),),
     "split": (("num_or_size_splits", 1),),
+    "categorical": (("num_samples", 1),),
+    "stateless_categorical": (("num_samples", 1),),
+    "stateless_truncated_normal": (("shape", 0),),
+    "non_max_suppression": (("max_output_size", 2),),
+    "non_max_suppression_padded": (("max_output_size", 2),),
     "rfft": (("fft_length", 1),),
     "irfft": (("fft_length", 1),),
     "frame": (("frame_length", 1),),
     "pad_to_bounding_box": (("target_height", 3), ("target_width", 4)),
     "TensorArray": (("size", 1),),
-    **dict.fromkeys(LIKE_IMAGES, (("size", 1),)),
-    **dict.fromkeys(OF_SHAPE, (("shape", 0),)),
-    **dict.fromkeys(["categorical", "stateless_categorical"], (("num_samples", 1),)),
-    **dict.fromkeys(SUPPRESSIONS, (("max_output_size", 2),)),
     **dict.fromkeys(SEGMENTS, (("num_segments", 2),)),
 }
 # Those that take the largest value of another argument where the constant is left out.
@@ -75,6 +79,7 @@ LARGEST = {
 }
 TRANSPOSED = words("conv_transpose conv1d_transpose conv2d_transpose conv3d_transpose")
 MOST_OTHERS = 4  # further operations that need the same tensor, in a trace
+LIKE_IMAGES = frozenset(["resize", "resize_bilinear", "resize_nearest_neighbor"])
 
 
 @register
@@ -89,13 +94,7 @@ class DynamicShape(Rule):
         _check_loops(program, report)
         _check_ranks(program, report)
         _check_bounded(program, report)
-        by_tensor: dict[int, list[_Need]] = defaultdict(list)
-        for need in _needs(program):
-            by_tensor[id(need.tensor)].append(need)
-        for needs in by_tensor.values():
-            # The first need of a tensor, a sure one if there is one, and its other calls.
-            need = next((it for it in needs if it.certainty is Certainty.DEFINITE), needs[0])
-            others = {it.call.site: it.call for it in needs if it.call.site != need.call.site}
+        for need, others in _by_cause(_needs(program)):
             computation, call, context = need.computation, need.call, need.call.context
             culprit = in_argument(need.argument, need.tensor)
             named = f"`{culprit.name}`, the " if culprit.name and not culprit.is_holder else ""
@@ -111,7 +110,7 @@ class DynamicShape(Rule):
                     device_step(call.site, f"needs {need.what} to compile `{call.last}`"),
                     *(
                         device_step(other.site, f"`{other.last}` needs it, too")
-                        for other in islice(others.values(), MOST_OTHERS)
+                        for other in others[:MOST_OTHERS]
                     ),
                 ),
                 doubt=doubt_about(program, computation, context)
@@ -151,6 +150,17 @@ def _needs(program: Program) -> Iterator[_Need]:
             if certainty is Certainty.DEFINITE or not asks_about(call.context, naming.SHAPE):
                 tensor = next(tensor for tensor, _ in alternatives if tensor.data)
                 yield _Need(computation, call, argument, what, tensor, certainty)
+
+
+def _by_cause(needs: Iterable[_Need]) -> Iterator[tuple[_Need, list[ApiCall]]]:
+    """Yield the first need of each tensor, a sure one if there is one, and its other calls."""
+    by_tensor: dict[int, list[_Need]] = {}
+    for need in needs:
+        by_tensor.setdefault(id(need.tensor), []).append(need)
+    for same in by_tensor.values():
+        first = next((need for need in same if need.certainty is Certainty.DEFINITE), same[0])
+        sites = {need.call.site: need.call for need in same if need.call.site != first.call.site}
+        yield first, list(sites.values())
 
 
 # tensorflow/compiler/tf2xla/kernels/if_op.cc: a TPU compiles both branches into one conditional.
@@ -234,14 +244,13 @@ def _check_ranks(program: Program, report: Report) -> None:
 def without_rank(function: Function) -> set[str]:
     """Return the parameters for which a decorator's `input_signature` has `TensorSpec(None)`."""
     names = [name for name, _ in function.code.parameters.by_position]
-    return {
-        name
-        for signature in input_signatures(function)
-        if isinstance(signature, Display) and len(signature.items) <= len(names)
-        # The first parameter of a method is the object.
-        for name, spec in zip(reversed(names), reversed(signature.items), strict=False)
-        if is_of_any_rank(spec)
-    }
+    open_names: set[str] = set()
+    for signature in input_signatures(function):
+        if isinstance(signature, Display) and len(signature.items) <= len(names):
+            # The first one of a method is the object.
+            paired = zip(reversed(names), reversed(signature.items), strict=False)
+            open_names.update(name for name, spec in paired if is_of_any_rank(spec))
+    return open_names
 
 
 def is_of_any_rank(spec: Expression) -> bool:
@@ -353,8 +362,9 @@ def _shapes_of_branches(call: ApiCall) -> list[tuple[int | None, ...]]:
     is_traced = predicate is not None and isinstance(predicate.value, Tensor)
     outputs = [output for output in options(call.result) if isinstance(output, Tensor)]
     shapes = [output.shape for output in outputs if output.shape is not None]
-    is_seen = len(options(call.result)) == len(shapes) == 2 and not any(None in it for it in shapes)
-    return shapes if is_traced and is_seen else []
+    are_two = len(options(call.result)) == 2 and len(shapes) == 2
+    is_open = any(None in shape for shape in shapes)
+    return shapes if is_traced and are_two and not is_open else []
 
 
 def _loop_sources(program: Program) -> set[Site]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import islice
 
 from tpulint.absint.domain.events import (
     ApiCall,
@@ -30,7 +29,6 @@ from tpulint.frontends.tensorflow.knowledge.tf_names import (
     KEEP_ELEMENTS,
     REFUSES_OTHERS,
     SETS_POLICY,
-    words,
 )
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.shapes import mixable
@@ -62,11 +60,24 @@ HALF = {"half": "float16", "double": "float64"}
 CASTS = {"to_double": "float64", "to_complex128": "complex128"}
 # The keyword, and its position, in which operations take the dtype of what they make.
 TAKES = {
-    **dict.fromkeys(words("eye range one_hot uniform normal truncated_normal Variable")),
-    **dict.fromkeys(words("random_uniform random_normal")),
-    **dict.fromkeys(words("cast saturate_cast zeros ones zeros_like ones_like constant"), 1),
+    "cast": 1,
+    "saturate_cast": 1,
+    "zeros": 1,
+    "ones": 1,
+    "zeros_like": 1,
+    "ones_like": 1,
     "convert_to_tensor": 1,
+    "eye": None,
+    "range": None,
+    "one_hot": None,
+    "uniform": None,
+    "normal": None,
+    "truncated_normal": None,
+    "random_uniform": None,
+    "random_normal": None,
+    "constant": 1,
     "get_variable": 2,
+    "Variable": None,
 }
 POLICIES = SETS_POLICY | {"Policy", "DTypePolicy"}
 MIXED = "mixed_float16"
@@ -167,30 +178,45 @@ def _compute_dtype(call: ApiCall) -> str | None:
 def _check_calls(program: Program, report: Report) -> None:
     for computation, call in device_code.compiled_calls(program):
         for argument, dtype in asked_dtypes(call):
-            context, lacking = call.context, dtype not in dtypes()
-            # Seconds since 1970 have more digits than a float32.
-            tells_time = any(
-                other.last == "timestamp" and other.context.call_chain == context.call_chain
-                for other in computation.calls
-            )
+            lacking = dtype not in dtypes()
             # `if params.dtype == "float16":` around the call: the author chose that dtype there.
-            if not lacking and (tells_time or asks_about(context, naming.DTYPE)):
+            if not lacking and (
+                asks_about(call.context, naming.DTYPE) or tells_time(computation, call)
+            ):
                 continue
             site = call.site if argument is None else argument.site
             does = f"makes a {dtype} on the device"
             why = ", which no TPU supports" if lacking else f": {SLOW[dtype][0]}"
-            evidence = compiled_at(program, computation, call, does)
-            is_certain = not context.is_guess and is_compiled_for_tpu(program, computation, context)
-            # What is only slow is no fault where a TPU may never run it.
-            is_possible = lacking or is_certain
-            certainty = definite_if(lacking, is_certain) if is_possible else Certainty.UNLIKELY
-            evidence["certainty"] = certainty
             report(
                 site.span,
                 f"`{call.last}` {does}{why}; {advice(dtype)}",
-                **evidence,
+                certainty=_certainty(program, computation, call, lacking=lacking),
+                trace=path_to_site(computation, call.context, call.site, does),
+                doubt=doubt_about(program, computation, call.context),
                 fix=_fix(argument, dtype) if argument is not None else None,
             )
+
+
+# Seconds since 1970 have more digits than a float32.
+def tells_time(computation: Computation, call: ApiCall) -> bool:
+    """Return whether the function that makes this call takes the time, too."""
+    chain = call.context.call_chain
+    return any(
+        other.last == "timestamp" and other.context.call_chain == chain
+        for other in computation.calls
+    )
+
+
+def _certainty(
+    program: Program, computation: Computation, call: ApiCall, *, lacking: bool
+) -> Certainty:
+    """Return how sure a fault is; what is only slow is none where a TPU may never run it."""
+    is_certain = not call.context.is_guess and is_compiled_for_tpu(
+        program, computation, call.context
+    )
+    if not lacking and not is_certain:
+        return Certainty.UNLIKELY
+    return definite_if(lacking, is_certain)
 
 
 def _check_kernels(program: Program, report: Report) -> None:
@@ -289,8 +315,9 @@ def _check_infeeds(program: Program, report: Report) -> None:
         if step is None or element is None:
             continue
         is_sure = not feed.context.is_guess and len(options(data)) == 1
-        refused = ((dtype, other) for dtype, other in sent_dtypes(element) if dtype in NOT_FED)
-        for dtype, is_alternative in islice(refused, 1):
+        for dtype, is_alternative in sent_dtypes(element):
+            if dtype not in NOT_FED:
+                continue
             report(
                 step.site.span,
                 f"`{step.last}` gives the TPU a {dtype}, which no infeed takes: remove"
@@ -301,6 +328,7 @@ def _check_infeeds(program: Program, report: Report) -> None:
                     traces.host_step(feed.site, "feeds the TPU with it"),
                 ),
             )
+            break
 
 
 def ragged_source(program: Program, data: Value) -> ApiCall | None:
@@ -409,10 +437,10 @@ def check_policies(program: Program, report: Report) -> None:
         return
     is_followed = environment.follow_policy_on_tpu(program)
     _, is_for_all = _set_policy(program)
-    setters = program.all_named(SETS_POLICY)
-    set_values = [policy.value for setter in setters if (policy := _policy(setter))]
     # In a handler, a strategy of GPUs is for runs without a TPU.
-    is_for_all &= all(_is_in_handler(call.context) for call in program.named_any(OF_GPUS))
+    is_for_all = is_for_all and all(
+        _is_in_handler(call.context) for call in program.named_any(OF_GPUS)
+    )
     mixed = filter(_mixed_policy, program.all_named(POLICIES))
     for call, start in environment.entry_modules(mixed):
         policy, context = _mixed_policy(call), call.context
@@ -427,16 +455,11 @@ def check_policies(program: Program, report: Report) -> None:
         ):
             continue
         if any(environment.may_share_a_process(program, start, training) for training in trainings):
-            # Each run that makes the TPU's strategy may set this policy and no other.
-            is_of_each_tpu = environment.is_with_tpu(program, call, certainly=True) and all(
-                _compute_dtype(other) == "float16" or other.context.is_other_branch(context)
-                for other in setters
-            )
-            is_put_in_place = call.last in SETS_POLICY or call.result in set_values
+            is_set = is_for_all or _is_of_each_tpu(program, call)
             report(
                 policy.site.span,
                 f"`{MIXED}` is for GPUs: {SLOW['float16'][0]}; use `mixed_bfloat16`",
-                certainty=definite_if(is_followed, is_put_in_place, is_for_all or is_of_each_tpu),
+                certainty=definite_if(is_followed, _is_put_in_place(program, call), is_set),
                 doubt="if a TPU runs with this policy",
             )
 
@@ -450,6 +473,20 @@ def _mixed_policy(call: ApiCall) -> Argument | None:
 
 def _policy(call: ApiCall) -> Argument | None:
     return call.argument("name", 0) or call.argument("policy", 0)
+
+
+def _is_put_in_place(program: Program, call: ApiCall) -> bool:
+    """Return whether a policy is Keras's, or is made to be set as that."""
+    policies = [_policy(setter) for setter in program.all_named(SETS_POLICY)]
+    return call.last in SETS_POLICY or call.result in [it.value for it in policies if it]
+
+
+def _is_of_each_tpu(program: Program, call: ApiCall) -> bool:
+    """Return whether each run that makes the TPU's strategy sets this policy and no other."""
+    return environment.is_with_tpu(program, call, certainly=True) and all(
+        _compute_dtype(other) == "float16" or other.context.is_other_branch(call.context)
+        for other in program.all_named(SETS_POLICY)
+    )
 
 
 def advice(dtype: str) -> str:

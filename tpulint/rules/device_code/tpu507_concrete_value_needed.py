@@ -75,12 +75,12 @@ class ConcreteValueNeeded(Rule):
     def check(self, program: Program, report: Report) -> None:
         has_methods = ENABLES in program.named  # then tensors have NumPy's methods
         # Functions are switched to eager mode, for a strategy that may be no TPU's.
-        is_eager = any(
+        may_be_eager = any(
             all(argument.value != Const(False) for argument in call.arguments)
             for call in program.named_any(RUNS_EAGERLY)
         )
         for computation in program.computations:
-            if is_eager and computation.certainty is not Certainty.DEFINITE:
+            if may_be_eager and computation.certainty is not Certainty.DEFINITE:
                 continue
             for call in computation.calls:
                 value = needed_value(call)
@@ -146,31 +146,36 @@ def fault_of(test: Effect) -> tuple[str, str] | None:
     is_asked = may_be_converted or test.kind == ASKS
     if is_asked and test.name == ITERATES:
         converts = IN_KERAS_3 if may_be_converted else "only loops that autograph converts can"
-        return (
+        message = (
             "Python takes the items of a tensor here, but while device code is traced,"
             f" {converts}: use `tf.unstack` or `tf.map_fn`"
-        ), "takes the items of a tensor"
+        )
+        return message, "takes the items of a tensor"
     if test.kind == ASKS and test.name == INDEXES:
-        return (
+        message = (
             "a tensor is no index of a Python list, and no key of a dict: use `tf.gather` with a"
             " tensor of the items"
-        ), "takes the item that a tensor says"
+        )
+        return message, "takes the item that a tensor says"
     if is_asked:
-        return (
+        message = (
             f"Python's `{test.name}` tests a tensor, but tensors have no value while device code is"
             f" traced, and {IN_KERAS_3 if may_be_converted else UNCONVERTED}: use"
             f" {INSTEAD[test.name]}"
-        ), "tests a tensor"
+        )
+        return message, "tests a tensor"
     if test.kind == FAILS and not is_tried(test.context):
-        return (
+        message = (
             "this `raise` runs while the step is traced, whatever the tensor is that is tested:"
             " return the tensor from the step, and test it outside"
-        ), "raises in each trace"
+        )
+        return message, "raises in each trace"
     if test.kind == FORMATS:
-        return (
+        message = (
             f"{test.name} formats a tensor as a number, but tensors have no value while device code"
             " is traced, so it raises a `TypeError`: use `tf.print`, or format it outside the step"
-        ), "formats a tensor"
+        )
+        return message, "formats a tensor"
     return None
 
 
@@ -227,7 +232,8 @@ def needed_value(call: ApiCall) -> Tensor | Variable | None:
         if package == "numpy" and last in TAKE_ANY_OBJECT:
             return None
         entries = [entry for value in taken for entry in _entries(value)]
-        tensors = [it for entry in entries if isinstance(it := _needed(entry, home), Tensor)]
+        needed = [_needed(entry, home) for entry in entries]
+        tensors = [tensor for tensor in needed if isinstance(tensor, Tensor)]
         return min(tensors, key=lambda tensor: tensor.sort != "tensor", default=None)
     return None
 

@@ -91,9 +91,9 @@ def gradient_calls(computation: Computation) -> Iterator[ApiCall]:
 def unbounded_loops(
     program: Program, computation: Computation, gradient: ApiCall
 ) -> Iterator[tuple[Scope, bool, str]]:
-    """Yield the loops without a bound that a gradient flows through, with what to do about them.
+    """Yield the loops without a bound that a gradient flows through.
 
-    And whether the gradient certainly needs all of their rounds.
+    Each comes with whether the gradient certainly needs all of its rounds, and what to do.
     """
     argument = gradient.argument(*LOSSES[gradient.last])
     loss = UNKNOWN if argument is None else argument.value

@@ -184,9 +184,10 @@ def retraced_calls(program: Program) -> Iterator[Retraced]:
         if outer is None or not isinstance(outer.payload, TracedCall):
             continue
         function = outer.payload.function
-        around = scopes[scopes.index(outer) :: -1] if keeps_traces(program, function) else ()
-        kinds = [scope for scope in around if scope.kind in (LOOP, TRY)]
-        loops = list(takewhile(lambda scope: scope.kind == LOOP, kinds))
+        if not keeps_traces(program, function):
+            continue
+        around = [scope for scope in scopes[: scopes.index(outer)] if scope.kind in (LOOP, TRY)]
+        loops = list(takewhile(lambda scope: scope.kind == LOOP, reversed(around)))
         for loop in (*loops[1:], *loops[:1]):
             is_around = loop is not loops[0]  # another loop is around the call
             for place, counter, is_shape in causes(program, computation, loop, outer, is_around):
@@ -211,18 +212,20 @@ def causes(
         return
     has_few_rounds = _has_few_rounds(loop.payload)
     is_over_data, counters = _counters(program, loop, node)
+    if is_around and has_few_rounds:
+        return
     if is_around:
         # A loop inside may count with the same name.
         own = {name for name in counters if not any(_is_set(item, name) for item in inside)}
-        for argument in () if has_few_rounds else call.arguments:
+        for argument in call.arguments:
             if counter := _counted(argument.value, frozenset(own)):
                 yield module.site(argument.place), counter, False
         return
     is_anew = is_traced_anew(call, node.body)
     defined = [module.facts.functions[it.function] for it in inside if isinstance(it, Define)]
     is_made_inside = is_anew or traced.payload.function.code in defined
-    ranges = program.by_result.get(id(loop.payload), ())
-    is_range = any(call.path == "builtins.range" for call in ranges)
+    makers = program.by_result.get(id(loop.payload), ())
+    is_range = any(maker.path == "builtins.range" for maker in makers)
     if (is_over_data and is_made_inside) or (is_anew and is_range and not has_few_rounds):
         yield traced.site, "", False
     elif not has_few_rounds:
@@ -272,22 +275,24 @@ def changing(
         for item in value.items:
             yield from changing(item.value if isinstance(item, DictItem) else item, body, counters)
     elif isinstance(value, Name):
-        for statement in body:
-            # What each round puts into a list or a dict, as in `batch["weight"] = step / 100`.
-            if (
-                isinstance(statement, Assign)
-                and any(
-                    isinstance(target, Subscript) and dotted_path(target.base) == value.id
-                    for target in statement.targets
-                )
-                and (counter := _counted(statement.value, counters))
-            ):
+        for item in _put_into(value.id, body):
+            if counter := _counted(item, counters):
                 yield counter, False
         assigned = _assigned(body, value.id)
         if len(assigned) == 1 and _is_assigned_once(body, value.id):
             counter = shaped_by(assigned[0], counters)
             if counter := counter or (value.id if _grows(assigned[0], value.id) else ""):
                 yield counter, True
+
+
+def _put_into(name: str, body: Sequence[Statement]) -> Iterator[Expression]:
+    """Yield what each round puts into a list or a dict, as in `batch["weight"] = step / 100`."""
+    for item in body:
+        if isinstance(item, Assign) and any(
+            isinstance(target, Subscript) and dotted_path(target.base) == name
+            for target in item.targets
+        ):
+            yield item.value
 
 
 def _counted(value: Expression, counters: frozenset[str]) -> str:
@@ -364,11 +369,10 @@ def counted_updates(
         for call in program.named.get("numpy", ())
         if call.receiver is not None and any(call.receiver is count for count in counts)
     }
+    # tensorflow/core/function/trace_type/trace_type_builder.py: a number of NumPy is a tensor.
     numbers: set[str] = set()
     for item in loop.body:
         match item:
-            # tensorflow/core/function/trace_type/trace_type_builder.py: a number of NumPy is a
-            # tensor.
             case Assign(
                 targets=targets,
                 value=CallNode(
@@ -430,8 +434,10 @@ def keeps_traces(program: Program, function: Function) -> bool:
 def _counters(program: Program, loop: Scope, node: For | While) -> tuple[bool, frozenset[str]]:
     """Return whether a loop is over data, and the names of Python's numbers that it counts with."""
     iterated = loop.payload
-    if not isinstance(node, For) or _is_data(iterated):
-        return isinstance(node, For), frozenset()
+    if not isinstance(node, For):
+        return False, frozenset()
+    if _is_data(iterated):
+        return True, frozenset()
     target = node.target
     for call in program.by_result.get(id(iterated), ()):
         if call.path == "builtins.range" and not _has_few_rounds(iterated):
