@@ -30,7 +30,8 @@ class HostCallCapturesTensor(Rule):
                 is_named = culprit.name and not culprit.is_holder
                 named = f"`{culprit.name}`, a tensor" if is_named else "a tensor"
                 trace = [traces.entry(computation)]
-                if use.tensor.site not in (None, computation.site):  # no parameter
+                # For a parameter, the first step is enough.
+                if use.tensor.site is not None and use.tensor.site != computation.site:
                     trace.append(traces.device_step(use.tensor.site, "is made on the device"))
                 trace += traces.into_cluster(cluster, use.context)
                 trace.append(traces.host_step(use.site, "is used on the host, but was not passed"))

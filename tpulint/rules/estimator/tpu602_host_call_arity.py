@@ -57,6 +57,7 @@ def _fault(callee: Value, arguments: Arguments) -> str | None:
         if unexpected is None or Parameter.VAR_KEYWORD in kinds:
             return None
         return f"got an unexpected keyword argument '{unexpected}'"
+    # tpu_estimator.py, `_OutfeedHostCall.validate`, counts with `fn_args`, defaults included.
     is_list = all(argument.keyword is None for argument in arguments)
     if is_list and Parameter.VAR_POSITIONAL not in kinds:
         count = _parameters(callee, signature)

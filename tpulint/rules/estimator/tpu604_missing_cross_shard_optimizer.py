@@ -191,67 +191,83 @@ def _report_optimizer(
     name = receiver.last if isinstance(receiver, ExternalObject) else receiver.cls.code.name
     is_unseen = update.last == "apply_gradients" and _may_be_summed(computation, update)
     is_seen = _is_seen(update)
-    # Of several optimizers each is bare, so which one it is does not matter.
-    is_guessed = any(
-        key.kind in GUESSES and key.identity != update.site for key, _ in update.context.conditions
-    )
     if computation.kind != tf_names.MODEL_FN:
         then = "those of the others are lost"
     elif met:
         then = f"TPUEstimator does not notice, for `{met[0].last}` sums something else"
     else:
         then = "TPUEstimator raises an error, except under control flow v2"
-    if is_unseen:
-        doubt = "unless the gradients are summed before"
-    elif not is_seen:
-        sums = f"unless `{name}` sums gradients itself"
-        doubt = f"if a TPU runs the code that uses `{name}`" if _is_horovod(receiver) else sums
-    elif computation.kind != tf_names.MODEL_FN or has_one_replica(computation.call) is Truth.MAYBE:
-        doubt = "if there are several replicas"
-    elif computation.certainty is Certainty.DEFINITE or is_guessed:
-        doubt = f"if `{name}` is the one of several that is used"
-    else:
-        doubt = "if a TPUEstimator runs this `model_fn` on a TPU"
     report(
         update.site.span,
         f"`{name}` is not wrapped in `{WRAPPER}`, so each replica applies only its own gradients:"
         f" {then}; wrap it",
-        certainty=definite_if(is_sure, not is_unseen, not is_guessed, is_seen),
+        certainty=definite_if(is_sure, not is_unseen, is_seen, not _is_guessed_call(update)),
         trace=path_to_site(
             computation, update.context, receiver.site or update.site, "is made without a wrapper"
         ),
         fix=in_cross_shard_optimizer(receiver, update.site),
-        doubt=doubt,
+        doubt=_doubt(computation, update, name, is_own=is_seen, is_unseen=is_unseen),
     )
+
+
+def _doubt(
+    computation: Computation, update: ApiCall, name: str, *, is_own: bool, is_unseen: bool
+) -> str:
+    """Return what settles whether an update by the optimizer `name` is a fault."""
+    if is_unseen:
+        return "unless the gradients are summed before"
+    if not is_own:
+        is_horovod = _is_horovod(update.receiver)
+        runs = f"if a TPU runs the code that uses `{name}`"
+        return runs if is_horovod else f"unless `{name}` sums gradients itself"
+    if computation.kind != tf_names.MODEL_FN or has_one_replica(computation.call) is Truth.MAYBE:
+        return "if there are several replicas"
+    if computation.certainty is Certainty.DEFINITE or _is_guessed_call(update):
+        return f"if `{name}` is the one of several that is used"
+    return "if a TPUEstimator runs this `model_fn` on a TPU"
+
+
+def _is_guessed_call(update: ApiCall) -> bool:
+    """Return whether it is uncertain that this is called; of several optimizers each is bare."""
+    guesses = [key for key, _ in update.context.conditions if key.kind in GUESSES]
+    return any(key.identity != update.site for key in guesses)
 
 
 def _may_be_summed(computation: Computation, update: ApiCall) -> bool:
     """Return whether the gradients went through something that is not seen."""
     computed = {call.site for call in computation.calls if call.last == "compute_gradients"}
-    pairs = update.value("grads_and_vars", 0)
-    gradients = [] if pairs is None else [list(tensors(option)) for option in options(pairs)]
-    return pairs is None or any(
-        not several or any(it.sort == "unseen" and it.site not in computed for it in several)
-        for several in gradients
-    )
+    pairs = update.argument("grads_and_vars", 0)
+    if pairs is None:
+        return True
+    for option in options(pairs.value):
+        gradients = list(tensors(option))
+        if not gradients or any(
+            gradient.sort == "unseen" and gradient.site not in computed for gradient in gradients
+        ):
+            return True
+    return False
 
 
 def is_bare(receiver: Value | None) -> bool:
-    """Return whether this certainly is a TensorFlow optimizer, or made after it, without a sum.
-
-    Or it is another package's optimizer, or wrapper, that shows no sum of gradients.
-    """
+    """Return whether this certainly is a TensorFlow optimizer, or made after it, without a sum."""
     if isinstance(receiver, Instance):
         return _is_bare_class(receiver)
     if not isinstance(receiver, ExternalObject):
         return False
-    if _is_horovod(receiver):  # it sums over processes, by operations that no TPU has
-        return _holds_bare(receiver)
-    is_own = tf_names.is_tensorflow(receiver.path)
-    if naming.SUMS_GRADIENTS.is_in(receiver.last if is_own else receiver.path):
+    if not tf_names.is_tensorflow(receiver.path):
+        return _is_bare_foreign(receiver)
+    named = naming.OPTIMIZER.is_in(receiver.last) or ".optimizers." in receiver.path
+    is_one = named or _holds_bare(receiver)
+    return is_one and not naming.SUMS_GRADIENTS.is_in(receiver.last) and not _wraps(receiver)
+
+
+def _is_bare_foreign(optimizer: ExternalObject) -> bool:
+    """Return whether another package's optimizer, or wrapper, shows no sum of gradients."""
+    if _is_horovod(optimizer):  # it sums over processes, by operations that no TPU has
+        return _holds_bare(optimizer)
+    if naming.SUMS_GRADIENTS.is_in(optimizer.path):
         return False
-    is_named = naming.OPTIMIZER.is_in(receiver.last) or (is_own and ".optimizers." in receiver.path)
-    return (is_named or _holds_bare(receiver)) and not (is_own and _wraps(receiver))
+    return naming.OPTIMIZER.is_in(optimizer.last) or _holds_bare(optimizer)
 
 
 def _is_horovod(optimizer: Value | None) -> bool:
@@ -270,15 +286,10 @@ def _is_optimizer(instance: Instance) -> bool:
 
 
 def _is_bare_class(optimizer: Instance) -> bool:
-    """Return whether a project's optimizer sums nothing, nor does any object that it holds.
-
-    What is made of a project's object may hold its holder.
-    """
+    """Return whether a project's optimizer sums nothing, nor does any object that it holds."""
     parts: list[ExternalObject | Instance] = [optimizer]
     return all(
-        _sums_nothing(part)
-        if isinstance(part, Instance)
-        else not any(isinstance(value, Instance) for _, value in part.arguments) and is_bare(part)
+        _sums_nothing(part) if isinstance(part, Instance) else _is_bare_part(part)
         for part in reachable(parts, _held, id)
     )
 
@@ -289,6 +300,11 @@ def _held(holder: ExternalObject | Instance) -> list[ExternalObject | Instance]:
         return []
     values = [option for value in holder.attributes.values() for option in options(value)]
     return [value for value in values if isinstance(value, (ExternalObject, Instance))]
+
+
+def _is_bare_part(part: ExternalObject) -> bool:
+    """Return whether this is bare; what is made of a project's object may hold its holder."""
+    return not any(isinstance(value, Instance) for _, value in part.arguments) and is_bare(part)
 
 
 def _sums_nothing(optimizer: Instance) -> bool:

@@ -97,7 +97,9 @@ UNLESS_EVEN = "unless its size divides the number of rows or the dataset is endl
 DOUBTS = {
     NO_STATIC_SIZE: "if this pipeline feeds the TPU",
     MAY_BE_SET: "unless that is done to each part of it",
-    **dict.fromkeys((NO_ROWS, NO_TABLE_SIZE, DYNAMIC), ""),
+    NO_ROWS: "",
+    NO_TABLE_SIZE: "",
+    DYNAMIC: "",
 }
 
 
@@ -114,20 +116,9 @@ def _fault(
             return _Fault(NO_TABLE_SIZE, definite_if(is_certain))
         # On one way to the TPU the program drops it: so it knows about it.
         return None if dropping else _fault_of_strategy(program, feed, batch)
-    later = pipelines.calls_behind(program, feed, batch)
-    fixes = [call for call in later if call.last in FIXES]
-    origin = pipelines.before(batch) or UNKNOWN
-    is_padded = any(map(_fills_up, later))
-    is_fixed = _is_always_called(fixes, batch)
-    is_whole = any(map(pipelines.is_window, pipelines.sources(origin))) or pipelines.comes_out_even(
-        batch
-    )
-    no_other_comes = is_padded or is_whole or pipelines.is_endless(origin)
+    by_hand = _set_by_hand(pipelines.calls_behind(program, feed, batch), batch)
     # The graph has a static size, which a smaller last batch does not have when it comes.
-    if (dropping or no_other_comes) and (
-        (is_fixed and is_padded)
-        or _is_always_called([call for call in fixes if _sets_component(call)], batch)
-    ):
+    if by_hand.is_sure and (dropping or by_hand.fits):
         return None
     if dropping:
         starts = {id(source) for other in dropping for source in pipelines.sources(other)}
@@ -137,17 +128,39 @@ def _fault(
         )
         # Of one dataset the program drops the remainder where it must; of another it forgot to.
         return None if chosen or leaves_tpu(batch.context) else _Fault(NO_STATIC_SIZE, POSSIBLE)
-    if fixes:
-        why = SET_BY_HAND if is_fixed and not no_other_comes else MAY_BE_SET
+    if by_hand.why:
         knows = has_two_ways(pipelines.seen_data_of(program, feed), batch)
-        return None if knows else _Fault(why, POSSIBLE)
+        return None if knows else _Fault(by_hand.why, POSSIBLE)
     is_certain = all(other is not None and pipelines.keeps_remainder(other) for other in batches)
-    # Does more than the name of its method tell that this is a dataset's?
-    is_seen = any(keyword == "drop_remainder" for keyword, _ in batch.arguments) or not any(
-        isinstance(source, ExternalObject) and source.path == UNSEEN_DATASET
-        for source in pipelines.sources(origin)
-    )
+    is_seen = not _is_unseen(batch)
     return _Fault(NO_STATIC_SIZE, definite_if(is_certain, is_seen, not feed.context.is_guess))
+
+
+class _ByHand(NamedTuple):
+    """What the program does to give batches a static size.
+
+    is_sure: every component has one on every way. fits: no batch of another size comes. why: what
+    is left to fear.
+    """
+
+    is_sure: bool
+    fits: bool
+    why: str
+
+
+def _set_by_hand(later: list[ApiCall], batch: ExternalObject) -> _ByHand:
+    """Return how far the calls behind a batch set its size."""
+    fixes = [call for call in later if call.last in FIXES]
+    is_padded = any(map(_fills_up, later))
+    is_sure = _is_always_called([call for call in fixes if _sets_component(call)], batch)
+    is_fixed = _is_always_called(fixes, batch)
+    origin = pipelines.before(batch) or UNKNOWN
+    is_whole = any(map(pipelines.is_window, pipelines.sources(origin))) or pipelines.comes_out_even(
+        batch
+    )
+    fits = is_padded or is_whole or pipelines.is_endless(origin)
+    why = SET_BY_HAND if is_fixed and not fits else MAY_BE_SET if fixes else ""
+    return _ByHand(is_sure or (is_fixed and is_padded), fits, why)
 
 
 def _sets_component(call: ApiCall) -> bool:
@@ -169,6 +182,15 @@ def _is_always_called(calls: list[ApiCall], batch: ExternalObject) -> bool:
     choices = [call.context.choices_beyond(batch.context) for call in calls]
     tested = {choice for several in choices for choice in several}
     return not all(choices) or any((key, branch is False) in tested for key, branch in tested)
+
+
+def _is_unseen(batch: ExternalObject) -> bool:
+    """Return whether nothing but the name of its method tells that this is a dataset's."""
+    origins = pipelines.sources(pipelines.before(batch) or UNKNOWN)
+    is_named = any(keyword == "drop_remainder" for keyword, _ in batch.arguments)
+    return not is_named and any(
+        isinstance(origin, ExternalObject) and origin.path == UNSEEN_DATASET for origin in origins
+    )
 
 
 # `if repeats: dataset = dataset.map(set_size)`: the author knows where the last batch is smaller.

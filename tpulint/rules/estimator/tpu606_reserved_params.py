@@ -120,9 +120,11 @@ def check_batches(program: Program, call: ApiCall, runs: set[str], report: Repor
 def is_off_by_default(program: Program, estimator: ApiCall) -> bool:
     """Return whether the command line has to ask for the TPU: then it can set the batch, too."""
     use_tpu = estimator.value("use_tpu", 4)
-    flag = Const(entry_calls.flag_name(use_tpu)) if isinstance(use_tpu, External) else None
+    if not isinstance(use_tpu, External):
+        return False
+    flag = Const(entry_calls.flag_name(use_tpu))
     for call in chain(*(program.named.get(name, ()) for name in ("DEFINE_bool", "DEFINE_boolean"))):
-        default, is_here = call.value("default", 1), call.site.module is estimator.site.module
-        if flag is not None and call.value("name", 0) == flag and default is not None and is_here:
+        name, default = call.value("name", 0), call.value("default", 1)
+        if name == flag and default is not None and call.site.module is estimator.site.module:
             return default == Const(False)
     return False

@@ -52,8 +52,9 @@ def _check_files(program: Program, report: Report) -> None:
             loaded, under = call.argument(LOADS[call.last], 0), scope_strategy(call.context)
             if loaded is not None and under is not None and under.kind == "tpu":
                 _check_saved(call, loaded.value, loaded, under, report)
-        held, path, named = _target(program, call)
-        if held is not None and path is not None:
+        target = _target(program, call)
+        if target is not None:
+            held, path, named = target
             strategy = _strategy_of(program, held, DEPTH)
             _check_saved(call, path, named, strategy, report)
     for call in program.named.get("fit", ()):  # its callbacks write files, too
@@ -70,24 +71,26 @@ def _check_files(program: Program, report: Report) -> None:
                     _check_saved(maker, place.value, place, strategy, report)
 
 
-def _target(program: Program, call: ApiCall) -> tuple[Value | None, Value | None, Argument | None]:
+def _target(program: Program, call: ApiCall) -> tuple[Value, Value, Argument | None] | None:
     """Return what a call saves or restores, and the path, with the argument that names it."""
     module = call.path.rpartition(".")[0]
-    receiver, path = call.receiver, None
     if call.last in SAVES and module.endswith(("saved_model", "keras.models")):
         keyword, position, path_keyword, path_position = SAVES[call.last]
-        receiver = call.value(keyword, position)
+        held = call.argument(keyword, position)
         path = call.argument(path_keyword, path_position)
-    elif isinstance(receiver, ExternalObject) and receiver.last == "CheckpointManager":
-        folder = _argument(program, receiver, "directory", 1) if call.last == "save" else None
+        return (held.value, path.value, path) if held and path else None
+    receiver = call.receiver
+    if isinstance(receiver, ExternalObject) and receiver.last == "CheckpointManager":
+        folder = _argument(program, receiver, "directory", 1)
         held = _argument(program, receiver, "checkpoint", 0)
-        return held and held.value, folder and folder.value, None
-    elif isinstance(receiver, ExternalObject) and receiver.last == "Checkpoint":
-        if call.last in OF_CHECKPOINTS:
-            path = call.argument("file_prefix" if call.last == "save" else "save_path", 0)
-    elif call.last in OF_MODELS and isinstance(receiver, (ExternalObject, Instance)):
+        return (held.value, folder.value, None) if call.last == "save" and folder and held else None
+    if isinstance(receiver, ExternalObject) and receiver.last == "Checkpoint":
+        path = call.argument("file_prefix" if call.last == "save" else "save_path", 0)
+        return (receiver, path.value, path) if call.last in OF_CHECKPOINTS and path else None
+    if call.last in OF_MODELS and isinstance(receiver, (ExternalObject, Instance)):
         path = call.argument("filepath", 0)
-    return receiver, None if path is None else path.value, path
+        return (receiver, path.value, path) if path else None
+    return None
 
 
 def _check_hub_layers(program: Program, report: Report) -> None:
@@ -213,7 +216,7 @@ class HostOnlyInput(Rule):
                     what, is_sure = DOWNLOADS, False
                 elif what is None or is_one_of_several(program, feed, call):
                     continue
-                is_unsure = isinstance(feed.owner, Strategy) and feed.owner.kind == "unknown"
+                may_be_no_tpu = isinstance(feed.owner, Strategy) and feed.owner.kind == "unknown"
                 report(
                     call.site.span,
                     f"`{call.last}` {what}, but the pipeline runs on the TPU's host, another"
@@ -223,7 +226,7 @@ class HostOnlyInput(Rule):
                         traces.host_step(feed.site, "the TPU takes its input from this pipeline"),
                         traces.host_step(call.site, what),
                     ),
-                    doubt=f"if the strategy is a TPU's, {REMOTE}" if is_unsure else REMOTE,
+                    doubt=f"if the strategy is a TPU's, {REMOTE}" if may_be_no_tpu else REMOTE,
                 )
         for call in program.named.get("TPUEstimator", ()):
             if may_use_tpu(call):
@@ -413,10 +416,11 @@ def remoteness(owner: Value) -> Certainty | None:
     # A RunConfig names its TPU by `cluster=` or by `master=`.
     cluster, master = config.argument("cluster"), config.argument("master")
     certainties: list[Certainty | None] = []
-    if cluster not in (None, NONE):
+    is_old = False
+    if cluster is not None and cluster != NONE:
         certainties.append(_remoteness_of_resolvers(cluster))
-    is_old = bool(certainties) and ".contrib." in config.path
-    if master not in (None, NONE):
+        is_old = ".contrib." in config.path
+    if master is not None and master != NONE:
         certainties.append(_remoteness_of_name(master))
     if not certainties or None in certainties:
         return None  # then there is no other machine

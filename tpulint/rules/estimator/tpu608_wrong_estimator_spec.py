@@ -106,6 +106,7 @@ def _check_configurations(program: Program, report: Report) -> None:
 
 
 def faults_of_pairs(call: ApiCall, single_tensors: set[int]) -> Iterator[tuple[Argument, str]]:
+    """Yield the arguments that are no pair of a function and its tensors, whichever they are."""
     for kind, position in HOST_FUNCTIONS.items():
         argument = call.argument(kind, position)
         forms = [] if argument is None else _given_forms(argument.value, call.context)
@@ -153,17 +154,19 @@ def fault_of_predictions(call: ApiCall, single_tensors: set[int]) -> Iterator[tu
         for word, branch in asked(call.context)
     ):
         return
-    if all(
-        option.kind in ("list", "tuple")
-        if isinstance(option, Sequence)
-        else _is_tensor(option, single_tensors)
-        for option in options(predictions.value)
-    ):
+    if all(is_no_dict(option, single_tensors) for option in options(predictions.value)):
         yield (
             predictions,
             "`predictions` is no dict, the only form that TPUEstimator takes on a TPU: pass"
             ' `{"name": tensor}`',
         )
+
+
+def is_no_dict(value: Value, single_tensors: set[int]) -> bool:
+    """Return whether it is a tensor, or a list or tuple of them; some are known by their ids."""
+    if isinstance(value, Sequence):
+        return value.kind in ("list", "tuple")
+    return _is_tensor(value, single_tensors)
 
 
 def fault_of_scaffold(call: ApiCall) -> Iterator[tuple[Argument, str]]:

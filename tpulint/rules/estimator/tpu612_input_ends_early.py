@@ -116,7 +116,7 @@ def _check_amount(
         unit = "example" if amount.is_batched else "element"
         ends = f"ends after {count:,} {unit}{'' if count == 1 else 's'}"
     if number is None or count is None:
-        # The length of training data is unknown; evaluations read theirs once.
+        # Training data of unknown length may be too short; evaluations read theirs once.
         if feed.kind != "train":
             return
         many = "the steps" if number is None else f"{number:,} steps"

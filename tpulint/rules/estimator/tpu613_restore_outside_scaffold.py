@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from itertools import islice
+from collections.abc import Iterator
 
 from tpulint.absint.domain.events import ApiCall, Computation
 from tpulint.absint.domain.structures import tensors
 from tpulint.diagnostics import traces
-from tpulint.finding import Severity
+from tpulint.finding import Severity, Step
 from tpulint.frontends.tensorflow.branch_tests import leaves_tpu
 from tpulint.frontends.tensorflow.knowledge import tf_names
 from tpulint.frontends.tensorflow.program import Program
@@ -48,10 +48,6 @@ class RestoreOutsideScaffold(Rule):
                 continue
             if call.site in in_scaffolds and context.conditions:
                 continue
-            runs = (feed for feed in program.feeds if estimator_of(program, feed) is estimator)
-            first = [
-                traces.host_step(feed.site, "initializes the variables") for feed in islice(runs, 1)
-            ]
             report(
                 call.site.span,
                 f"`{call.last}` makes initializers that are part of the TPU computation, and"
@@ -66,7 +62,7 @@ class RestoreOutsideScaffold(Rule):
                 ),
                 doubt="unless no variable exists yet, and nothing is restored",
                 trace=(
-                    *first,
+                    *trained_at(program, computation),
                     *traces.path_to_site(
                         computation, context, call.site, "makes initializers of variables"
                     ),
@@ -85,3 +81,11 @@ def is_model_built(computation: Computation, restore: ApiCall) -> bool:
         ):
             return True
     return True
+
+
+def trained_at(program: Program, computation: Computation) -> Iterator[Step]:
+    """Yield the first call that runs the estimator of a model_fn."""
+    for feed in program.feeds:
+        if estimator_of(program, feed) is computation.call:
+            yield traces.host_step(feed.site, "initializes the variables")
+            return
