@@ -40,7 +40,7 @@ class InputsNotPerReplica(Rule):
 
 
 def _is_no_list_of_lists(value: Value) -> bool:
-    """Return whether `value` certainly is none."""
+    """Return whether `value` certainly is no list with a list for each replica."""
     if isinstance(value, Sequence):
         return value.kind != "list" or any(all(map(_is_no_row, options(it))) for it in value.items)
     # `inputs=None` means one replica without inputs (tpu.py, `split_compile_and_replicate`).

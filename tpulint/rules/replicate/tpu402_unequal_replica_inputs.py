@@ -34,10 +34,8 @@ class UnequalReplicaInputs(Rule):
                 message = next(filter(None, map(difference, options(inputs.value))))
                 report(inputs.site.span, message, certainty=certainty)
         for entry in entry_calls.replicate_calls(program, SHARDS):
-            inputs, count = (
-                entry_calls.argument(entry, "inputs"),
-                entry_calls.constant_int(entry_calls.argument_value(entry, "num_shards")),
-            )
+            inputs = entry_calls.argument(entry, "inputs")
+            count = entry_calls.constant_int(entry_calls.argument_value(entry, "num_shards"))
             # Another axis than the first may be divided.
             has_axes = entry.call.value("input_shard_axes", 3) not in (None, NONE)
             if inputs is None or not count or has_axes:
@@ -105,10 +103,13 @@ def _differ(left: Value, right: Value) -> str | None:
     structures = [value for value in (left, right) if isinstance(value, (Sequence, Mapping))]
     if structures:
         other = right if left is structures[0] else left
-        # The other one is certainly no structure, or one of another kind.
-        is_seen = isinstance(other, Const) or len(structures) > 1
-        is_seen = is_seen or (isinstance(other, Tensor) and other.dtype is not None)
-        return "structure" if is_seen else None
+        # Both are structures, of two kinds, or the other one is certainly none.
+        return "structure" if len(structures) > 1 or _is_leaf(other) else None
     # TensorFlow makes None the constant 0.
     dtypes = ["int32" if it == NONE else described(it)[0] for it in (left, right)]
     return "dtype" if None not in dtypes and dtypes[0] != dtypes[1] else None
+
+
+def _is_leaf(value: Value) -> bool:
+    """Return whether `value` is certainly no structure."""
+    return isinstance(value, Const) or (isinstance(value, Tensor) and value.dtype is not None)

@@ -130,8 +130,10 @@ def arity_of(callee: Value) -> Arity | None:
     """Return the arity that `check_function_argument_count` and Python accept; None if unseen."""
     if isinstance(callee, Partial):
         inner = arity_of(callee.function)
-        if inner is None or inner is NEVER or callee.kwargs:
-            return None if callee.kwargs else inner
+        if inner is None or callee.kwargs:
+            return None
+        if inner is NEVER:
+            return NEVER
         first = len(callee.args)
         return Arity(max(inner.least - first, 0), inner.most - first)
     function = callee.function if isinstance(callee, Bound) else callee

@@ -29,10 +29,10 @@ class MaximumShapesMismatch(Rule):
             shapes = entry_calls.argument(entry, "maximum_shapes")
             if shapes is None:
                 continue
-            find = partial(fault, entry)
-            certainty = entry_calls.certainty_of_fault(entry, find, shapes.value)
+            fault_here = partial(fault, entry)
+            certainty = entry_calls.certainty_of_fault(entry, fault_here, shapes.value)
             if certainty is not None:
-                message = next(filter(None, map(find, options(shapes.value))))
+                message = next(filter(None, map(fault_here, options(shapes.value))))
                 report(shapes.site.span, f"`maximum_shapes` {message}", certainty=certainty)
 
 
@@ -48,8 +48,11 @@ def fault(entry: Computation, shapes: Value) -> str | None:
         return None
     if _structures_differ(inputs.items[0], shapes):
         return "does not have the structure of `inputs[0]`: nest it in the same way"
-    maximums, rows = _leaves(shapes) or [], list(filter(None, map(_leaves, inputs.items)))
-    if len(rows) != len(inputs.items) or any(len(row) != len(maximums) for row in rows):
+    if not all(_is_seen(item) for item in (*inputs.items, shapes)):
+        return None
+    rows = [_leaves(row) for row in inputs.items]
+    maximums = _leaves(shapes)
+    if any(len(row) != len(maximums) for row in rows):
         return None
     rounded = entry_calls.argument_value(entry, "padding_spec") != NONE
     for number, maximum in enumerate(maximums):
@@ -107,11 +110,14 @@ def _parts(value: Sequence | Mapping) -> list[Value]:
     return [value.items[key] for key in sorted(value.items, key=str)]
 
 
-def _leaves(value: Value) -> list[Value] | None:
-    """Return what is in a structure; None where not all of it is there."""
+def _is_seen(value: Value) -> bool:
+    """Return whether all of a structure is there."""
+    if not isinstance(value, NESTED):
+        return True
+    return not value.open and all(_is_seen(part) for part in _parts(value))
+
+
+def _leaves(value: Value) -> list[Value]:
     if not isinstance(value, NESTED):
         return [value]
-    leaves = [_leaves(part) for part in _parts(value)]
-    if value.open or None in leaves:
-        return None
-    return [leaf for several in leaves for leaf in several or ()]
+    return [leaf for part in _parts(value) for leaf in _leaves(part)]

@@ -53,14 +53,7 @@ def _check_runs(program: Program, report: Report) -> None:
             if not isinstance(output, (Sequence, Mapping)) or output.site is None:
                 continue
             # What a function of Keras or of TensorFlow 1 returns depends on the release.
-            if not all(
-                any(
-                    call.last in OPERATIONS and is_tensorflow(call.path)
-                    for call in program.by_result.get(id(leaf), ())
-                )
-                for leaf in _leaves(output)
-                if is_operation(leaf)
-            ):
+            if not all(is_built(program, leaf) for leaf in _leaves(output) if is_operation(leaf)):
                 continue
             is_tuple = isinstance(output, Sequence) and output.kind == "tuple"
             # tensorflow/python/distribute/tpu_strategy.py, `tpu_function`: only of a list are
@@ -76,13 +69,18 @@ def _check_runs(program: Program, report: Report) -> None:
                 )
 
 
+def is_built(program: Program, value: Value) -> bool:
+    """Return whether this certainly is an operation in a traced function, in all releases."""
+    calls = program.by_result.get(id(value), ())
+    return any(call.last in OPERATIONS and is_tensorflow(call.path) for call in calls)
+
+
 def fault(output: Value) -> str | None:
     """Return TensorFlow's objection to a computation's output."""
     items = parts(output) if isinstance(output, (Sequence, Mapping)) else []
+    is_nested = any(isinstance(item, (Sequence, Mapping)) for item in items)
     # What has no nesting that TensorFlow sees (xla.is_flat).
-    if not isinstance(output, Mapping) and not any(
-        isinstance(item, (Sequence, Mapping)) for item in items
-    ):
+    if not isinstance(output, Mapping) and not is_nested:
         positions = [number for number, item in enumerate(items) if is_operation(item)]
         # tpu.py, `_postprocess_flat_outputs`: tensors come first, then operations.
         if positions and any(

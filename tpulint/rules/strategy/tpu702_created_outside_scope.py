@@ -33,13 +33,14 @@ class CreatedOutsideScope(Rule):
     def check(self, program: Program, report: Report) -> None:
         scopes = Scopes(program)
         for misplaced in scopes.misplaced():
-            verdict = judged(program, misplaced)
+            verdict = judge(program, misplaced)
             if verdict is None:
                 continue
             certainty, doubt = verdict
             # It has no name where its creation is not seen.
             name = f" `{misplaced.name}`" if misplaced.name else ""
-            what, verb = f"the {misplaced.kind}{name}", "makes" if name else "compiles"
+            what = f"the {misplaced.kind}{name}"
+            verb = "makes" if name else "compiles"
             harm = "`fit` trains it without the TPU" if misplaced.unused else HARM[misplaced.kind]
             lane = HOST_LANE if misplaced.use.context.computation is None else DEVICE_LANE
             report(
@@ -56,10 +57,10 @@ class CreatedOutsideScope(Rule):
             )
 
 
-def judged(program: Program, misplaced: Misplaced) -> tuple[Certainty, str] | None:
-    """Return how sure the fault is, and what would make it none; None for one before Keras 3.
+def judge(program: Program, misplaced: Misplaced) -> tuple[Certainty, str] | None:
+    """Return how sure the fault is, and what would make it none; None where it is none.
 
-    Its optimizers take their strategy when they are used first.
+    That is an optimizer before Keras 3, which takes its strategy when it is used first.
     """
     if misplaced.kind == "optimizer":
         target, keras_3 = target_at(program, misplaced.site, KERAS), allowed([KERAS_3])
@@ -68,7 +69,8 @@ def judged(program: Program, misplaced: Misplaced) -> tuple[Certainty, str] | No
         if not target.stated and is_for_keras_2(program, misplaced.site):
             return None
         # The requirements may allow Keras 2, too; `compile` often runs on it.
-        if target.mask & ~keras_3 if target.stated else misplaced.compiled:
+        may_be_keras_2 = bool(target.mask & ~keras_3) if target.stated else misplaced.compiled
+        if may_be_keras_2:
             takes = "whose optimizers take the strategy at the first step"
             return Certainty.POSSIBLE, f"unless Keras 2 runs this, {takes}"
     if not misplaced.name:

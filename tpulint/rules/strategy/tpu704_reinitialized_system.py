@@ -273,9 +273,10 @@ def _may_follow(earlier: ApiCall, later: ApiCall) -> bool:
     earlier one is under it as well.
     """
     taken = dict(earlier.context.conditions)
+    if any(taken.get(key, branch) != branch for key, branch in later.context.conditions):
+        return False
     return not any(
-        taken[key] != branch if key in taken else key.kind in ("except", GUARD)
-        for key, branch in later.context.conditions
+        key.kind in ("except", GUARD) for key, _ in later.context.conditions if key not in taken
     )
 
 
@@ -290,13 +291,16 @@ def _is_for_each(call: ApiCall, earlier: list[ApiCall], later: list[ApiCall]) ->
     No model of an earlier call is used later.
     """
     chains = [other.context.call_chain for other in earlier if other.site == call.site]
-    return bool(chains) and not any(
-        isinstance(model, (ExternalObject, Instance))
-        and model.context is not None
-        and model.context.call_chain[: len(chain)] == chain
+    models = [
+        model
         for other in later
         if other.last in tf_names.STEPS
         for model in options(other.receiver or UNKNOWN)
+        if isinstance(model, (ExternalObject, Instance))
+    ]
+    return bool(chains) and not any(
+        model.context is not None and model.context.call_chain[: len(chain)] == chain
+        for model in models
         for chain in chains
     )
 

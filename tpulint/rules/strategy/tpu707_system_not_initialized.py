@@ -9,7 +9,7 @@ from tpulint.absint.domain.events import ApiCall, Computation, Context
 from tpulint.absint.domain.objects import ExternalObject, Instance
 from tpulint.absint.domain.site import Module
 from tpulint.absint.domain.structures import all_tensors
-from tpulint.absint.domain.values import NONE, Const, Value, options
+from tpulint.absint.domain.values import NONE, UNKNOWN, Const, Value, options
 from tpulint.diagnostics import traces
 from tpulint.finding import Certainty, Severity
 from tpulint.frontends.tensorflow.keras_models import is_model, strategy_of_model
@@ -44,17 +44,12 @@ class SystemNotInitialized(Rule):
             return
         for computation, session in graphs:
             if not may_be_initialized(program, computation, session):
-                opened = session.receiver
-                # Others may initialize the TPU of a server; without a target it is this process's.
-                target = (
-                    opened.argument("target", 0) if isinstance(opened, ExternalObject) else NONE
-                )
                 report(
                     session.site.span,
                     f"nothing initializes the TPU system before this session runs what"
                     f" `{computation.kind}` builds, so it fails: run"
                     " `tf.compat.v1.tpu.initialize_system()` first",
-                    certainty=definite_if(target in (None, NONE, Const(""))),
+                    certainty=definite_if(is_of_this_process(session.receiver)),
                     trace=(
                         traces.entry(computation),
                         traces.host_step(session.site, "runs it"),
@@ -170,6 +165,12 @@ def begins_in_function(context: Context) -> bool:
     return any(code.place == first.place for code in first.module.facts.functions)
 
 
+def is_of_this_process(session: Value | None) -> bool:
+    """Return whether a session uses this process's TPU; others may initialize that of a server."""
+    target = session.argument("target", 0) if isinstance(session, ExternalObject) else UNKNOWN
+    return target in (None, NONE, Const(""))
+
+
 def strategy_behind(receiver: Value | None) -> Strategy | None:
     """Return the strategy whose `run` it is, or in whose scope the fitted model was made."""
     if isinstance(receiver, (ExternalObject, Instance)) and is_model(receiver):
@@ -199,12 +200,15 @@ def may_be_initialized(program: Program, computation: Computation, *before: ApiC
         and (
             module.path in way
             or any(path.endswith(".ipynb") for path in way)  # `%run` is not seen
-            # Another script: nothing imports it, and it runs no other that is not seen.
-            or module.path in program.importers
-            or module.facts.names_any(RUNS_MODULES)
+            or not _is_another_script(program, module)
         )
         for module in program.modules
     )
+
+
+def _is_another_script(program: Program, module: Module) -> bool:
+    """Return whether nothing imports a module, and the module runs no other that is not seen."""
+    return module.path not in program.importers and not module.facts.names_any(RUNS_MODULES)
 
 
 def may_be_initialized_by_library(program: Program) -> bool:

@@ -82,7 +82,7 @@ def averaged_twice(
 ) -> Iterator[tuple[ApiCall, ExternalObject, Site]]:
     """Yield the averages of what a loss has reduced already, each with the loss and its site."""
     by_result = {id(call.result): (loss, call.site) for call, loss in called}
-    for call in computation.calls if by_result else ():
+    for call in computation.calls:
         losses = call.value("per_example_loss", 0) if call.last == AVERAGE_LOSS else None
         source = by_result.get(id(losses)) if isinstance(losses, Tensor) else None
         if source is None or not is_compiled(call.context):
@@ -97,4 +97,6 @@ def is_refused_by_keras(program: Program, call: ApiCall) -> bool | None:
     old = ~allowed([KERAS_3])
     if not target.stated:
         return False if is_for_keras_2(program, call.site) else None
-    return not target.mask & ~old if target.mask & old else None
+    if not target.mask & old:
+        return None
+    return not target.mask & ~old

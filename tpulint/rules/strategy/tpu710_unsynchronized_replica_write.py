@@ -61,14 +61,7 @@ def _check_write(program: Program, computation: Computation, call: ApiCall, repo
     if creation is None:
         return
     maker, site = creation
-    names = {
-        id(built.result.operation): built.last
-        for built in computation.calls
-        if isinstance(built.result, Tensor) and built.result.operation is not None
-    }
-    start = [] if value.operation is None else [value.operation]
-    operations = islice(reachable(start, lambda operation: operation.sources, id), STEPS)
-    sources = {names.get(id(operation), "") for operation in operations}
+    sources = names_of_sources(computation, value)
     if sources & GRADIENTS:
         return  # they may be summed when they are applied
     report(
@@ -97,10 +90,22 @@ def _check_write(program: Program, computation: Computation, call: ApiCall, repo
     )
 
 
+def names_of_sources(computation: Computation, value: Tensor) -> set[str]:
+    """Return the last names of the calls of a computation that a value comes from."""
+    names = {
+        id(call.result.operation): call.last
+        for call in computation.calls
+        if isinstance(call.result, Tensor) and call.result.operation is not None
+    }
+    start = [] if value.operation is None else [value.operation]
+    operations = islice(reachable(start, lambda operation: operation.sources, id), STEPS)
+    return {names.get(id(operation), "") for operation in operations}
+
+
 def creation_of(program: Program, variable: Variable) -> tuple[str, Site] | None:
     """Return what makes a variable, or a layer's weight, and does not say how to combine copies.
 
-    A metric's are meant to differ.
+    The copies of a metric's weights are meant to differ.
     """
     call = next(iter(program.by_result.get(id(variable), ())), None)
     if call is None:

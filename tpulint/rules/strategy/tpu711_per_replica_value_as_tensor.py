@@ -124,8 +124,7 @@ def _check_plain_numbers(program: Program, report: Report) -> None:
         strategy = call.receiver
         if not isinstance(strategy, Strategy) or strategy.kind != "tpu" or value is None:
             continue
-        name = operation.last if isinstance(operation, External) else None
-        if (operation.value if isinstance(operation, Const) else name) not in SUMS:
+        if operation is None or not is_sum(operation):
             continue
         is_sum_of_one = is_number(value.value) and value.value not in (Const(0), Const(0.0))
         if is_sum_of_one or is_tensor_of_host(program, call, value.value):
@@ -193,9 +192,10 @@ def _check_arguments(program: Program, report: Report) -> None:
             certainty = definite_if(is_step, not context.is_guess)
         if certainty is None:
             continue
-        steps = [traces.host_step(arguments.site, "unpacks it")]
+        steps = []
         if origin is not None:
-            steps.insert(0, traces.host_step(origin.site, "gives one value per replica"))
+            steps.append(traces.host_step(origin.site, "gives one value per replica"))
+        steps.append(traces.host_step(arguments.site, "unpacks it"))
         report(
             arguments.site.span,
             f"`{computation.kind}` takes a {due}, but this is {advice}",
@@ -248,6 +248,23 @@ def takes_tensors_only(function: Function) -> bool:
     )
 
 
+def is_sum(value: Value) -> bool:
+    name = value.last if isinstance(value, External) else getattr(value, "value", None)
+    return name in SUMS
+
+
+def takes_what_may_hold_all(call: ApiCall) -> bool:
+    """Return whether an argument may be, or hold, what holds a value of each replica."""
+    for argument in call.arguments:
+        value = argument.value
+        if isinstance(value, Tensor):
+            if value.of_all is not None:
+                return True
+        elif isinstance(value, STRUCTURES):
+            return True
+    return False
+
+
 def taken_by_calls(program: Program) -> Iterator[Taken]:
     """Yield what methods of tensors, Python's numbers, TensorFlow and metrics are given."""
     for call in program.all_calls():
@@ -257,13 +274,8 @@ def taken_by_calls(program: Program) -> Iterator[Taken]:
             if receiver is not None:
                 yield Taken(receiver, call.site, call.context, f"`.{call.last}()`")
             continue
-        if not any(
-            argument.value.of_all is not None
-            if isinstance(argument.value, Tensor)
-            else isinstance(argument.value, STRUCTURES)
-            for argument in call.arguments
-        ):
-            continue  # most calls hold nothing of each replica
+        if not takes_what_may_hold_all(call):
+            continue  # most calls
         if call.last == "apply_gradients" and is_optimizer(call.receiver):
             yield from gradients_applied(call)
         is_keras = call.last in KERAS_TAKES and is_model(call.receiver)
@@ -271,8 +283,14 @@ def taken_by_calls(program: Program) -> Iterator[Taken]:
             tensor = value_of_all(value)
             if tensor is not None:
                 instead = TO_KERAS if is_keras else INSTEAD
-                taken = Taken(tensor, site, call.context, f"`{call.last}`", instead=instead)
-                yield taken._replace(takes_apart=call.path == LEN)
+                yield Taken(
+                    tensor,
+                    site,
+                    call.context,
+                    f"`{call.last}`",
+                    takes_apart=call.path == LEN,
+                    instead=instead,
+                )
 
 
 def is_in_scope(call: ApiCall) -> bool:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from tpulint.absint.domain.events import ApiCall, Computation, Operation, Tensor, Variable
 from tpulint.absint.domain.objects import ExternalObject
 from tpulint.absint.domain.structures import all_tensors
-from tpulint.absint.domain.values import UNKNOWN, Bound, Const, External, Scaled, options
+from tpulint.absint.domain.values import Bound, Const, External, Scaled, Value, options
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.traces import device_path, device_step, path_to_site
 from tpulint.finding import Certainty, Severity
@@ -30,6 +30,7 @@ MEANS = ("MEAN", "Mean", "mean")  # tensorflow/python/distribute/reduce_util.py 
 # tensorflow/python/ops/clip_ops.py; `getitem` takes one of the two that a clip by all norms gives.
 HAND_ON_GRADIENTS = frozenset(["clip_by_global_norm", "clip_by_norm", "clip_by_value", "getitem"])
 STEPS = 200  # operations between the loss and its parts
+INSTEAD = "divide it by `strategy.num_replicas_in_sync`, or use `tf.nn.compute_average_loss`"
 
 Calls = Mapping[int, ApiCall]
 
@@ -43,9 +44,9 @@ class Loss(NamedTuple):
 
     gradient: ApiCall
     optimizer: ExternalObject
-    parts: list[ApiCall]
+    parts: tuple[ApiCall, ...]
     scaled: bool
-    averages: list[ApiCall]
+    averages: tuple[ApiCall, ...]
 
 
 @register
@@ -82,8 +83,7 @@ def unscaled(
 ) -> None:
     if part.last == MEAN and not loss.scaled and loss.optimizer.last not in strategies.SCALE_FREE:
         what = "this mean is over one replica's rows"
-        count = "strategy.num_replicas_in_sync"
-        instead = f"divide it by `{count}`, or use `tf.nn.compute_average_loss`"
+        instead = INSTEAD
         is_certain = False  # the learning rate may make up for it
     elif loss.scaled and part.last != MEAN:
         whose = "weights'" if part.last == OF_WEIGHTS else "model's"
@@ -141,7 +141,9 @@ def before_clips(operation: Operation | None, calls: Calls) -> Iterator[Operatio
 
 def loss_of(gradient: ApiCall, optimizer: ExternalObject, target: Tensor, calls: Calls) -> Loss:
     """Walk from a loss to what it is the sum of."""
-    loss = Loss(gradient, optimizer, [], False, [])
+    parts: list[ApiCall] = []
+    averages: list[ApiCall] = []
+    scaled = False
     waiting, seen = [target.operation], set[int]()
     while waiting and len(seen) < STEPS:
         operation = waiting.pop()
@@ -152,12 +154,13 @@ def loss_of(gradient: ApiCall, optimizer: ExternalObject, target: Tensor, calls:
         if name in strategies.SUMS_OF_LOSSES and not (call is not None and takes_losses(call)):
             waiting += operation.sources
         elif name in strategies.SCALES:
-            loss = loss._replace(scaled=True)
-            if call is not None and name == strategies.AVERAGE_LOSS:
-                loss.averages.append(call)
-        elif call is not None and is_part(call):
-            loss.parts.append(call)
-    return loss
+            scaled = True
+            averages += [call] if call is not None and name == strategies.AVERAGE_LOSS else []
+        elif call is not None and (
+            is_mean_of_all(call) or takes_losses(call) or is_of_weights(call)
+        ):
+            parts.append(call)
+    return Loss(gradient, optimizer, tuple(parts), scaled, tuple(averages))
 
 
 def is_of_many(program: Program, computation: Computation) -> bool:
@@ -188,24 +191,26 @@ def name_of(operation: Operation, calls: Calls) -> tuple[str, ApiCall | None]:
     return (operation.operator, None) if call is None else (call.last, call)
 
 
-def is_part(call: ApiCall) -> bool:
-    """Return whether this is TensorFlow's mean over all elements, or a loss of weights or models.
+def is_mean_of_all(call: ApiCall) -> bool:
+    """Return whether this is TensorFlow's mean over all elements."""
+    return call.last == MEAN and tf_names.is_tensorflow(call.path) and len(call.arguments) == 1
 
-    Of weights each replica has the whole, and so of its loss.
-    """
-    first = call.arguments[0].value if call.arguments else UNKNOWN
-    if call.last == MEAN:
-        return tf_names.is_tensorflow(call.path) and len(call.arguments) == 1
-    is_of_weights = any(isinstance(option, Variable) for option in options(first))
-    return takes_losses(call) or (call.last == OF_WEIGHTS and is_of_weights)
+
+def is_of_weights(call: ApiCall) -> bool:
+    """Return whether this is a loss of weights alone, which each replica has the whole of."""
+    return call.last == OF_WEIGHTS and any(
+        isinstance(option, Variable)
+        for argument in call.arguments[:1]
+        for option in options(argument.value)
+    )
 
 
 def takes_losses(call: ApiCall) -> bool:
     """Return whether a call adds up a model's `losses`."""
     first = call.arguments[0].value if call.arguments else None
-    named = (
-        first.function if call.last in strategies.ADDS_LOSSES and isinstance(first, Bound) else None
-    )
+    if call.last not in strategies.ADDS_LOSSES or not isinstance(first, Bound):
+        return False
+    named = first.function
     return isinstance(named, External) and named.last == strategies.LOSSES_OF_MODEL
 
 
@@ -214,9 +219,7 @@ def averaged_twice(program: Program, call: ApiCall, report: Report) -> None:
     operation, loss = call.value("reduce_op", 0), call.value("value", 1)
     if not isinstance(call.receiver, Strategy) or not isinstance(loss, Tensor):
         return
-    name = operation.last if isinstance(operation, External) else None
-    name = operation.value if isinstance(operation, Const) else name
-    if loss.of_all is None or name not in MEANS:
+    if loss.of_all is None or operation is None or not is_mean(operation):
         return
     for computation in program.computations:
         if computation.call is not loss.of_all or not is_for_replicas(computation):
@@ -244,6 +247,12 @@ def averaged_twice(program: Program, call: ApiCall, report: Report) -> None:
                     traces.host_step(call.site, "takes the mean over the replicas"),
                 ),
             )
+
+
+def is_mean(value: Value) -> bool:
+    if isinstance(value, External):
+        return value.last in MEANS
+    return isinstance(value, Const) and value.value in MEANS
 
 
 def calls_by_operation(computation: Computation) -> Calls:

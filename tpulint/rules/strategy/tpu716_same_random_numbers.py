@@ -29,9 +29,8 @@ class SameRandomNumbers(Rule):
             for call in computation.calls:
                 if call.last not in STATELESS_DRAWS or not is_compiled(call.context):
                     continue
-                if isinstance(call.receiver, ExternalObject) or not tf_names.is_tensorflow(
-                    call.path
-                ):
+                is_method = isinstance(call.receiver, ExternalObject)
+                if is_method or not tf_names.is_tensorflow(call.path):
                     continue
                 seed = call.value("seed", 1)
                 if seed is not None and is_same_everywhere(seed):

@@ -144,11 +144,14 @@ def is_plain_class(cls: Class) -> bool:
             # A dataclass or a class of attrs may be a structure.
             if base.code.decorators or not CONVERSIONS.isdisjoint(base.names):
                 return False
-        elif not isinstance(base, External) or not (
-            base.path in PLAIN_BASES or is_class_of_keras(base.path)
-        ):
+        elif not isinstance(base, External) or not is_plain_base(base.path):
             return False
     return True
+
+
+def is_plain_base(path: str) -> bool:
+    """Return whether no class that has this base, of a dotted name, is converted for it."""
+    return path in PLAIN_BASES or is_class_of_keras(path)
 
 
 def is_class_of_keras(path: str) -> bool:
