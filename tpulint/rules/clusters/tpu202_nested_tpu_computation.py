@@ -23,13 +23,14 @@ class NestedTpuComputation(Rule):
             # An estimator only keeps its model_fn; it traces it when it trains, elsewhere.
             if outer is None or inner.kind == "model_fn" or is_after_step(inner.context):
                 continue
-            name, certain = traces.callee_name(inner.callee), inner.certainty is Certainty.DEFINITE
+            name = traces.callee_name(inner.callee)
+            is_certain = inner.certainty is Certainty.DEFINITE
             report(
                 inner.site.span,
                 f"`{inner.kind}` builds a TPU computation of {name} inside the one that"
                 f" `{outer.kind}` builds: TPU computations cannot be nested; call {name} directly",
                 # tensorflow/python/tpu/tpu_replication.py: "TPU computations cannot be nested".
-                certainty=on_tpu_if(outer, inner.context, certain),
+                certainty=on_tpu_if(outer, inner.context, is_certain),
                 trace=traces.path_to_site(
                     outer, inner.context, inner.site, f"`{inner.kind}` compiles {name} again"
                 ),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tpulint.absint.domain.events import Argument
+from tpulint.absint.domain.events import Argument, Computation
 from tpulint.absint.domain.values import NONE
 from tpulint.diagnostics.fixes import OPENS, function_passed
 from tpulint.finding import Applicability, Certainty, Severity
@@ -29,21 +29,19 @@ class ClusterCalledNotPassed(Rule):
             if call is not None:
                 report(
                     call.site.span,
-                    f"{named(call)} is called here, on the device, and only its result is passed to"
-                    f" {OPENS}: pass {named(call)} itself, then its arguments",
+                    f"{called_name(call)} is called here, on the device, and only its result is"
+                    f" passed to {OPENS}: pass {called_name(call)} itself, then its arguments",
                     certainty=definite_if(gives_no_function(call), not cluster.context.is_guess),
                     fix=function_passed(cluster),
                 )
         for entry in program.computations:
-            # What a call of `run` or of the replicate family is given to compile.
-            call = argument(entry, "computation") if is_replicated(entry) else None
-            call = entry.call.argument("fn", 0) if is_run(entry) else call
+            call = function_of_entry(entry)
             if call is not None and is_result_of_call(program, call):
                 inputs, context = "args" if is_run(entry) else "inputs", entry.context
                 report(
                     call.site.span,
-                    f"{named(call)} is called here before `{entry.kind}`, which gets only its"
-                    f" result: pass {named(call)} itself, and its arguments as `{inputs}`",
+                    f"{called_name(call)} is called here before `{entry.kind}`, which gets only its"
+                    f" result: pass {called_name(call)} itself, and its arguments as `{inputs}`",
                     certainty=definite_if(
                         entry.certainty is Certainty.DEFINITE,
                         gives_no_function(call),
@@ -53,12 +51,20 @@ class ClusterCalledNotPassed(Rule):
                 )
 
 
+def function_of_entry(entry: Computation) -> Argument | None:
+    """Return what a call of `run` or of the replicate family is given to compile."""
+    if is_run(entry):
+        return entry.call.argument("fn", 0)
+    return argument(entry, "computation") if is_replicated(entry) else None
+
+
 def gives_no_function(call: Argument) -> bool:
     """Return whether the result is no function: an override of a method may return one."""
     is_method = isinstance(call.node, CallNode) and not isinstance(call.node.callee, Name)
     return call.value != NONE or not is_method
 
 
-def named(call: Argument) -> str:
+def called_name(call: Argument) -> str:
+    """Return what is called, as the message says it."""
     name = last_name(call.node.callee) if isinstance(call.node, CallNode) else ""
     return f"`{name}`" if name else "the function"

@@ -53,9 +53,9 @@ class GradientNotColocated(Rule):
 
 
 def uncolocated(computation: Computation) -> Iterator[tuple[ApiCall, Cluster, bool]]:
-    """Yield the gradients whose operations are not placed with the host's, through a cluster.
+    """Yield the gradients through a cluster whose operations are not placed with the host's.
 
-    And whether they certainly cannot be compiled.
+    Each comes with the cluster, and whether it certainly cannot be compiled.
     """
     for call in computation.calls:
         # A gradient that a host function takes runs on the host like all of its operations.
@@ -66,7 +66,7 @@ def uncolocated(computation: Computation) -> Iterator[tuple[ApiCall, Cluster, bo
             # The order of a set changes between runs, and so would the cluster that is named.
             for cluster in sorted(tensor.clusters, key=computation.clusters.index):
                 called = {it.last for it in computation.calls if it.context.cluster is cluster}
-                # Can what goes into the cluster depend on what is trained?
+                # What goes into the cluster can depend on what is trained.
                 is_reached = cluster.computed_inputs or cluster.vague
                 if called.isdisjoint(WITHOUT_GRADIENT) and is_reached:
                     is_python = "py_function" in called and not alternative
@@ -78,7 +78,8 @@ def takes_gradient(call: ApiCall) -> bool:
         return isinstance(call.receiver, ExternalObject) and call.receiver.last == "GradientTape"
     if call.last != "gradients":
         return call.last in LOSSES and "." in call.path
-    # tensorflow/python/ops/gradients_impl.py: `gradients_v2` passes colocation on as True.
+    # TensorFlow 2's colocates by itself: in tensorflow/python/ops/gradients_impl.py,
+    # `gradients_v2` passes colocation on as True.
     if "compat" in call.path or "gradients_impl" in call.path:
         return True
     is_old = call.site.module.facts.names_any(frozenset(["contrib"]))
@@ -87,10 +88,12 @@ def takes_gradient(call: ApiCall) -> bool:
 
 def colocates(call: ApiCall) -> bool:
     """Return whether colocation is asked for, or may be."""
-    if call.last not in COLOCATE or call.is_starred:
-        return call.last in COLOCATE
-    option = call.value("colocate_gradients_with_ops", COLOCATE[call.last])
-    return option not in (None, Const(False))
+    if call.last not in COLOCATE:
+        return False
+    if call.is_starred:
+        return True
+    option = call.argument("colocate_gradients_with_ops", COLOCATE[call.last])
+    return option is not None and option.value != Const(False)
 
 
 def is_source(call: ApiCall, cluster: Cluster) -> bool:

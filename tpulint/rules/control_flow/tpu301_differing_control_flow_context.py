@@ -55,7 +55,8 @@ def unbalanced(computation: Computation, cluster: Cluster) -> Iterator[ContextCh
         entered: list[ContextChange] = []
         for change in changes:
             if change.change == "enter":
-                entered += [change] if change.effect in CHANGES else []
+                if change.effect in CHANGES:
+                    entered.append(change)
             # `ExitStack.close` leaves all that was entered.
             elif change.effect == STACK:
                 entered.clear()

@@ -32,12 +32,12 @@ class ContextCleared(Rule):
                 by_call[cluster.named].append(cluster)
         for site, clusters in by_call.items():
             clearing = [_clearing_scope(cluster) for cluster in clusters]
-            cleared_in = (
-                (it, scope) for it, scope in zip(clusters, clearing, strict=True) if scope
-            )
-            cluster, cleared = next(cleared_in, (clusters[0], None))
-            if cleared is None:
+            by = [
+                (cluster, scope) for cluster, scope in zip(clusters, clearing, strict=True) if scope
+            ]
+            if not by:
                 continue
+            cluster, cleared = by[0]
             assert cluster.computation is not None
             name = NAMES[cleared.effect]
             report(

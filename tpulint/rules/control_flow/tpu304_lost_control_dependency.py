@@ -33,8 +33,9 @@ class LostControlDependency(Rule):
                 if any(block.operations for block in blocks):
                     continue
                 # Something is asked for: a list that a loop fills may stay empty.
-                lists = [block.inputs for block in blocks]
-                are_known = all(isinstance(it, Sequence) and not it.open for it in lists)
+                are_known = all(
+                    isinstance(block.inputs, Sequence) and not block.inputs.open for block in blocks
+                )
                 report(
                     site.span,
                     "no operation is created in this block, so its control dependencies have no"
@@ -46,8 +47,10 @@ class LostControlDependency(Rule):
 def _is_redundant(block: Dependencies) -> bool:
     """Return whether nothing is lost: none is asked for, all are returned, tf.function orders."""
     inputs = block.inputs
-    if block.context.traced or not isinstance(inputs, Sequence) or inputs.open:
-        return block.context.traced
+    if block.context.traced:
+        return True
+    if not isinstance(inputs, Sequence) or inputs.open:
+        return False
     # `control_dependencies([])` asks for nothing, so nothing is lost.
     if not inputs.items:
         return True

@@ -57,7 +57,9 @@ class OneStepPerLaunch(Rule):
 
 def launches(steps: int | None, unit: str = "") -> str:
     """Return the number of launches in words."""
-    return f"a launch for each {'step' if steps is None else f'of {steps:,} steps{unit}'}"
+    return (
+        "a launch for each step" if steps is None else f"a launch for each of {steps:,} steps{unit}"
+    )
 
 
 def check_fit(program: Program, computation: Computation, report: Report) -> None:
@@ -128,14 +130,7 @@ def check_estimators(program: Program, report: Report) -> None:
         number = config.argument("iterations_per_loop", 0)
         if number is None or number.value != Const(1):
             continue
-        feeds = [
-            feed
-            for feed in program.feeds
-            if feed.kind == "train"
-            and (estimator := estimator_of(program, feed)) is not None
-            and may_use_tpu(estimator)
-            and tpu_config(estimator) is config.result
-        ]
+        feeds = [feed for feed in program.feeds if trains_by(program, feed, config)]
         amounts = [steps_of_training(feed, program) for feed in feeds]
         if not feeds or any(map(is_few, amounts)):
             continue
@@ -153,8 +148,19 @@ def check_estimators(program: Program, report: Report) -> None:
         )
 
 
+def trains_by(program: Program, feed: Feed, config: ApiCall) -> bool:
+    """Return whether `feed` trains a TPUEstimator that has this TPUConfig."""
+    estimator = estimator_of(program, feed) if feed.kind == "train" else None
+    if estimator is None or not may_use_tpu(estimator):
+        return False
+    return tpu_config(estimator) is config.result
+
+
 def steps_of_training(feed: Feed, program: Program) -> int | None:
     """Return how many steps `train` is asked for; None where that is not a constant."""
-    calls, places = program.at.get(feed.site, ()), (("steps", 2), ("max_steps", 3))
-    numbers = (call.value(*place) for call in calls for place in places)
-    return constant_int(next((it for it in numbers if it not in (None, NONE)), None))
+    for call in program.at.get(feed.site, ()):
+        for name, position in (("steps", 2), ("max_steps", 3)):
+            argument = call.argument(name, position)
+            if argument is not None and argument.value != NONE:
+                return constant_int(argument.value)
+    return None

@@ -189,10 +189,9 @@ def serial_maps(pipeline: Pipeline, steps: list[ExternalObject]) -> Iterator[Slo
         if heavy is None or (hinders is None and not is_old):
             continue
         size = batch_behind(pipeline, index)
-        is_other = hinders is not None and hinders is not heavy
-        why = (
-            f", because `{hinders.last}` is stateful" if hinders and is_other and not is_old else ""
-        )
+        why = ""
+        if hinders is not None and hinders is not heavy and not is_old:
+            why = f", because `{hinders.last}` is stateful"
         tuned = "tf.data.experimental.AUTOTUNE" if is_old else "tf.data.AUTOTUNE"
         yield Slow(
             step.site,
@@ -329,12 +328,11 @@ def cached_augmentations(pipeline: Pipeline) -> Iterator[Slow]:
     """Yield the `cache` that keeps what was drawn for the first epoch."""
     way = pipeline.way
     caches = [index for index, step in enumerate(way) if step.last == "cache"]
-    if not caches:
-        return
     epochs = epochs_of(pipeline)
-    for step in way[caches[-1] + 1 :] if epochs != 1 else ():
+    if not caches or epochs == 1:
+        return
+    for step in way[caches[-1] + 1 :]:
         inside = pipeline.program.piped_at.get(step.site, ()) if step.last == "map" else ()
-        # It changes an image at random; noise alone may be the data itself.
         drawn = next((call for call in inside if augments(call)), None)
         if drawn is None:
             continue
@@ -350,6 +348,7 @@ def cached_augmentations(pipeline: Pipeline) -> Iterator[Slow]:
 
 
 def augments(call: ApiCall) -> bool:
+    """Return whether a call changes an image at random; noise alone may be the data itself."""
     return tf_names.is_tensorflow(call.path) and (
         ".image.random_" in call.path or call.last in ("random_crop", "random_flip")
     )

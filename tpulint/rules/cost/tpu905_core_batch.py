@@ -52,11 +52,15 @@ class CoreBatchRule(Rule):
         reported: set[Site] = set()
         for feed in program.feeds:
             is_sure = is_training_feed(program, feed)
-            for batch in () if is_sure is None else core_batches(program, feed, is_sure):
+            if is_sure is None:
+                continue
+            for batch in core_batches(program, feed, is_sure):
                 if (batch.size and batch.size % SUBLANES == 0) or batch.site in reported:
                     continue
                 reported.add(batch.site)
-                unsure = "a TPU trains on them" if batch.whole is None else "the TPU has 8 cores"
+                doubt = "if a TPU trains on them"
+                if batch.whole is not None:
+                    doubt = "if the TPU has 8 cores"
                 report(
                     batch.site.span,
                     message_of(batch),
@@ -65,7 +69,7 @@ class CoreBatchRule(Rule):
                         traces.host_step(feed.site, "trains on these batches"),
                         traces.host_step(batch.site, "says how many examples a batch has"),
                     ),
-                    doubt=f"if {unsure}",
+                    doubt=doubt,
                 )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tpulint.absint.domain.context import NO_KNOWN_CALLER
-from tpulint.absint.domain.events import ApiCall
+from tpulint.absint.domain.events import ApiCall, Computation
 from tpulint.absint.domain.values import Const
 from tpulint.diagnostics import traces
 from tpulint.file_facts import is_test
@@ -32,14 +32,7 @@ class Float32Compute(Rule):
         training = [
             step
             for step in program.computations
-            if is_training_on_tpu(step)
-            # A model_fn that has an optimizer.
-            or (
-                estimates
-                and step.kind == MODEL_FN
-                and not is_test(step.site.module.path)
-                and updates_weights(step)
-            )
+            if is_training_on_tpu(step) or (estimates and is_training_model(step))
         ]
         if not training or any(module.has_word(naming.PRECISION) for module in program.modules):
             return
@@ -86,3 +79,10 @@ def names_small_data(call: ApiCall) -> bool:
     if not isinstance(name, Const) or not isinstance(name.value, str):
         return False
     return name.value.partition("/")[0].partition(":")[0] in SMALL_DATA
+
+
+def is_training_model(computation: Computation) -> bool:
+    """Return whether this is a model_fn that has an optimizer."""
+    if computation.kind != MODEL_FN or is_test(computation.site.module.path):
+        return False
+    return updates_weights(computation)

@@ -72,11 +72,12 @@ class NoSuchApi(Rule):
             if lacks_axis(call):
                 message = f"`{call.last}` has no default for `axis`: {AXES[call.last]}"
                 report(call.site.span, message, certainty=certainty)
-            for near in () if path else misspelled(call):
+            meant = [] if path else misspelled(call)
+            if meant:
                 report(
                     call.site.span,
                     f"strategies have no `{call.last}` in any release of TensorFlow; did you mean"
-                    f" `{near}`?",
+                    f" `{meant[0]}`?",
                     certainty=certainty,
                 )
 

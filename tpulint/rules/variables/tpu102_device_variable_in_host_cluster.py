@@ -29,7 +29,7 @@ class DeviceVariableInHostCluster(Rule):
         for computation in program.computations:
             for access in host_touches(computation):
                 cluster = access.context.cluster
-                if not cluster or not is_on_device(access.variable) or id(access) in steps:
+                if cluster is None or id(access) in steps or not is_on_device(access.variable):
                     continue
                 does = f"{traces.verb(access)} `{access.variable.name}`"
                 host = traces.callee_name(cluster.callee)

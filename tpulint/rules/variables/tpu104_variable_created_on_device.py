@@ -81,11 +81,15 @@ def owner_of_variables(call: ApiCall) -> str | None:
         return None
     if GENERATOR in parts and tf_names.is_tensorflow(call.path):
         return "generator" if parts[-1] == GENERATOR or parts[-1].startswith("from_") else None
-    if "keras" not in parts or parts[-1] in tf_names.LAYERS_WITH_WEIGHTS:
-        return "layer" if "keras" in parts else None
-    # Classes are capitalized: `keras.metrics.mean_squared_error` is a function and owns nothing.
-    is_class = parts[-1][:1].isupper()
-    return {"optimizers": "optimizer", "metrics": "metric"}.get(parts[-2]) if is_class else None
+    if "keras" not in parts:
+        return None
+    if parts[-1] in tf_names.LAYERS_WITH_WEIGHTS:
+        return "layer"
+    if parts[-1][:1].isupper():
+        # Classes are capitalized: `keras.metrics.mean_squared_error` is a function and owns
+        # nothing.
+        return {"optimizers": "optimizer", "metrics": "metric"}.get(parts[-2])
+    return None
 
 
 def is_kept(computation: Computation, context: Context) -> bool:
