@@ -93,6 +93,7 @@ def is_in_each_round(context: Context, steps: StepLoop) -> bool:
 
 def is_of_step(value: Value | None, steps: StepLoop, values: set[int]) -> bool:
     """Return whether the value comes from the step that the loop launches."""
-    made = value.made if isinstance(value, Tensor) else None
-    is_launched = made is not None and any(scope is steps.launch for scope in made.scopes)
-    return id(value) in values or is_launched
+    if id(value) in values:
+        return True
+    origin = value.made if isinstance(value, Tensor) else None
+    return origin is not None and any(scope is steps.launch for scope in origin.scopes)

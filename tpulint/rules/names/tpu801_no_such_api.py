@@ -12,6 +12,7 @@ from tpulint.finding import Applicability, Certainty, Edit, Fix, Location, Sever
 from tpulint.frontends.tensorflow.keras_models import is_dataset, is_model
 from tpulint.frontends.tensorflow.knowledge import names, tf_names
 from tpulint.frontends.tensorflow.program import Program
+from tpulint.frontends.tensorflow.spelling_search import Spelled
 from tpulint.frontends.tensorflow.strategy import Strategy
 from tpulint.frontends.tensorflow.target_release import Target
 from tpulint.queries.certainty import definite_if
@@ -40,15 +41,10 @@ class NoSuchApi(Rule):
         )
         for absent_name in groups.single:
             spelled = absent_name.spelled
-            why = "does not exist in any release of TensorFlow"
-            if spelled.having:
-                why = (
-                    f"does not exist yet in TensorFlow {absent_names.newest(spelled.target.mask)}"
-                    f" ({absent_names.first_with(spelled)} has it)"
-                )
             report(
                 spelled.span,
-                f"`{absent_names.shown(spelled)}` {why}{absent_names.advice(absent_name)}",
+                f"`{absent_names.shown(spelled)}` {_why(spelled)}"
+                f"{absent_names.advice(absent_name)}",
                 certainty=absent_name.certainty,
                 fix=absent_names.rename(absent_name, program),
             )
@@ -114,6 +110,15 @@ def misspelled(call: ApiCall) -> list[str]:
 def nearest(name: str, others: Iterable[str]) -> list[str]:
     """Return the one of the others that a name resembles, if there is one."""
     return difflib.get_close_matches(name, sorted(others), 1, NEAR)
+
+
+def _why(spelled: Spelled) -> str:
+    if not spelled.having:
+        return "does not exist in any release of TensorFlow"
+    return (
+        f"does not exist yet in TensorFlow {absent_names.newest(spelled.target.mask)}"
+        f" ({absent_names.first_with(spelled)} has it)"
+    )
 
 
 def _check_keywords(program: Program, call: ApiCall, path: str, report: Report) -> set[str]:

@@ -54,8 +54,8 @@ def _check_write(program: Program, computation: Computation, call: ApiCall, repo
         return
     if not is_compiled(context) or not is_on_replica(context):
         return
-    made = variable.made
-    if made is None or scope_strategy(made) is None or made.computation is not None:
+    origin = variable.made
+    if origin is None or scope_strategy(origin) is None or origin.computation is not None:
         return
     creation = creation_of(program, variable)
     if creation is None:
@@ -77,7 +77,7 @@ def _check_write(program: Program, computation: Computation, call: ApiCall, repo
             bool(sources & STATISTICS),
             # Some releases of Keras 3 combine all weights.
             maker != ADD_WEIGHT,
-            not made.with_blocks(SCOPE, "")[0].is_uncertain,
+            not origin.with_blocks(SCOPE, "")[0].is_uncertain,
             not context.with_blocks(UNSEEN),
             not variable.assumed,
         ),
