@@ -63,7 +63,7 @@ def _list_logical_devices(
     original: Callable[..., list[Any]], self: Any, device_type: str | None = None
 ) -> list[Any]:
     devices = original(self, device_type)
-    pod = current_pod()
+    pod = emulator.current_part(Pod)
     if not pod.is_remote:
         names = [f"/device:TPU:{core}" for core in range(pod.cores_per_host)]
     else:  # they are there, with their hosts, once the program has connected to these
@@ -78,7 +78,7 @@ def _list_physical_devices(
     original: Callable[..., list[Any]], self: Any, device_type: str | None = None
 ) -> list[Any]:
     devices = original(self, device_type)
-    pod = current_pod()
+    pod = emulator.current_part(Pod)
     if device_type in (None, "TPU") and not pod.is_remote:
         names = (f"/physical_device:TPU:{core}" for core in range(pod.cores_per_host))
         devices += [_PhysicalDevice(name, "TPU") for name in names]
@@ -89,7 +89,7 @@ def _list_physical_devices(
 def _list_devices(original: Callable[..., list[Any]], self: Any) -> list[Any]:
     devices = original(self)
     listed = {device.name for device in devices}  # the hosts of a pod that are processes
-    names = current_pod().devices if is_on_emulated_tpu(self) else []
+    names = emulator.current_part(Pod).devices if is_on_emulated_tpu(self) else []
     return devices + [
         modules.session._DeviceAttributes(name, name.split(":")[-2], 0, 0)
         for name in names

@@ -158,7 +158,10 @@ def _watch(
 def announce_address(server_def: Any, workers: Sequence[str]) -> None:
     """Make this process known, in the ServerDef, by an address that the `workers` can reach.
 
-    TensorFlow's is always localhost.
+    TensorFlow's is always localhost. From now on it is watched that the workers answer.
+
+    Raises:
+        tf.errors.UnavailableError: one of them does not answer; TensorFlow would wait for it.
     """
     for job in server_def.cluster.job:
         if job.name == server_def.job_name:

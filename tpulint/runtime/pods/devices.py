@@ -89,7 +89,10 @@ class Pod:
 
 
 _NO_POD = Pod(1, sys.maxsize, job="")
-"""What stands for the hosts where no TPU is emulated: this one has all cores, and no other name."""
+"""What stands for the hosts where no TPU is emulated: this one has all cores, and no other name.
+
+Nothing may list its `devices`, which have no end.
+"""
 
 
 def current_pod() -> Pod:
@@ -100,17 +103,20 @@ def current_pod() -> Pod:
 
 def cores_of_a_host(otherwise: int) -> int:
     """Return the number of cores that a host of the emulated pod has; `otherwise` without one."""
-    return current_pod().cores_per_host if current_pod().is_remote else otherwise
+    pod = current_pod()
+    return pod.cores_per_host if pod.is_remote else otherwise
 
 
 def remote_host_of_core(core: int) -> str | None:
     """Return the name of the host that has `core` of the emulated pod; None if it has one host."""
-    return current_pod().host_of_core(core) if current_pod().is_remote else None
+    pod = current_pod()
+    return pod.host_of_core(core) if pod.is_remote else None
 
 
 def job_of_cores() -> str:
     """Return the job that the cores belong to."""
-    return current_pod().job if current_pod().is_remote else LOCAL
+    pod = current_pod()
+    return pod.job if pod.is_remote else LOCAL
 
 
 def is_emulated(device: str) -> bool:
@@ -120,10 +126,11 @@ def is_emulated(device: str) -> bool:
 
 def is_master(target: str | bytes | None) -> bool:
     """Return whether a session with this `target` is served by a host of the pod."""
-    if not target or not current_pod().is_remote:
+    pod = current_pod()
+    if not target or not pod.is_remote:
         return False
     name = target.decode() if isinstance(target, bytes) else target
-    return name.rpartition("://")[2] in current_pod().masters
+    return name.rpartition("://")[2] in pod.masters
 
 
 def is_on_pod(device: str) -> bool:
@@ -255,21 +262,8 @@ def _set_device(original: Callable[..., None], self: Any, asked_for: Any) -> Non
 
 @emulated_patch("tensorflow.python.client.session.BaseSession._extend_graph", why=_ON_CPU)
 def _extend_graph(original: Callable[..., None], self: Any) -> None:
-    """Place the operations that the graph has for the first task of any job on this process.
-
-    That is where the host of a TPU is in a program that names it; and graphs that were imported
-    name devices, too.
-    """
-    graph = self._graph
     if not self._target:  # this process serves it, and has no other job
-        with _PLACING:  # an operation that a session knows must not be placed once more
-            if getattr(graph, _VERSION, 0) != graph.version:
-                for op in graph.get_operations():
-                    if asked_for := _device_of(op):
-                        local = local_device(asked_for)
-                        here = _FIRST_TASK.sub("/job:localhost/replica:0/task:0", local)
-                        _place(op, asked_for, here)
-                setattr(graph, _VERSION, graph.version)
+        _place_jobs_here(self._graph)
     original(self)
 
 
@@ -282,6 +276,23 @@ def asked_for_device(original: Callable[[Any], Any], self: Any) -> Any:
 @emulated_patch(f"{_OPS}.SymbolicTensor.device", why=_ON_CPU, since="2.15")
 def _device_of_tensor(_: Callable[[Any], Any], self: Any) -> Any:
     return self.op.device  # as in 2.12
+
+
+def _place_jobs_here(graph: Any) -> None:
+    """Place on this process the operations that `graph` has for the first task of any job.
+
+    That is where the host of a TPU is in a program that names it; and graphs that were imported
+    name devices, too.
+    """
+    with _PLACING:  # an operation that a session knows must not be placed once more
+        if getattr(graph, _VERSION, 0) == graph.version:
+            return
+        for op in graph.get_operations():
+            asked_for = _device_of(op)
+            if asked_for:
+                here = _FIRST_TASK.sub("/job:localhost/replica:0/task:0", local_device(asked_for))
+                _place(op, asked_for, here)
+        setattr(graph, _VERSION, graph.version)
 
 
 def _place(op: tf.Operation, asked_for: str, device: str) -> None:

@@ -124,7 +124,10 @@ def device_scope_restored() -> Iterator[None]:
     why="a pipeline on a host of a pod runs no Python of the program",
 )
 def _refuse_python_on_hosts(original: Callable[..., Any], self: Any) -> Any:
-    """TensorFlow calls this method just before it makes an iterator."""
+    """Refuse `py_function`, `numpy_function` and `from_generator` in a pipeline on a host.
+
+    TensorFlow calls this method just before it makes an iterator.
+    """
     host = device_util.current() or self._variant_tensor.device
     op = python_operation(self) if is_on_pod(host) else None
     if op is not None:
@@ -269,7 +272,7 @@ def _for_hosts(paths: Any, line: str | None) -> Any:
     """
     if line not in _makers:
         _makers.append(line)
-    paths = tf.convert_to_tensor(paths)
+    paths = tf.convert_to_tensor(paths, tf.string)
     is_file = tf.strings.regex_full_match(paths, _IS_FILE)
     has_scheme = tf.strings.regex_full_match(paths, _HAS_SCHEME)
     is_elsewhere = (has_scheme & ~is_file) | tf.equal(paths, "")  # an empty one is of no file

@@ -186,24 +186,8 @@ class SessionGraph:
             for input_ in node.input:
                 if _node(input_) not in new:
                     self._map(options.options, input_)
-        # The functions of the program's graph that are not here.
-        of_session, library = self._read[1].library, part.library
-        for function in of_session.function:
-            if function.signature.name not in self._functions:
-                library.function.add().CopyFrom(function)
-        added = {function.signature.name for function in library.function}
-        library.gradient.extend(
-            gradient for gradient in of_session.gradient if gradient.function_name in added
-        )
-        self._functions |= added
-        buffer = c_api.TF_NewBufferFromString(part.SerializeToString())
-        try:
-            with self.graph._c_graph.get() as graph:
-                results = c_api.TF_GraphImportGraphDefWithResults(graph, buffer, options.options)
-        finally:
-            c_api.TF_DeleteBuffer(buffer)
-        held = c_api_util.ScopedTFImportGraphDefResults(results)
-        operations = c_api.TF_ImportGraphDefResultsReturnOperations(held.results)
+        self._add_functions(part.library)
+        operations = _imported(self.graph, part, options.options)
         self._operations.update(zip((node.name for node in nodes), operations, strict=True))
 
     def _map(self, options: Any, input_: str) -> None:
@@ -216,6 +200,30 @@ class SessionGraph:
             place = int(index or 0)
             output = c_api_util.tf_output(here, place)
             c_api.TF_ImportGraphDefOptionsAddInputMapping(options, name, place, output)
+
+    def _add_functions(self, library: Any) -> None:
+        """Add to `library` the functions of the program's graph that are not here."""
+        of_session = self._read[1].library
+        for function in of_session.function:
+            if function.signature.name not in self._functions:
+                library.function.add().CopyFrom(function)
+        added = {function.signature.name for function in library.function}
+        library.gradient.extend(
+            gradient for gradient in of_session.gradient if gradient.function_name in added
+        )
+        self._functions |= added
+
+
+def _imported(graph: Any, part: Any, options: Any) -> list[Any]:
+    """Import the GraphDef `part` into `graph`, and return the TF_Operations for which it asks."""
+    buffer = c_api.TF_NewBufferFromString(part.SerializeToString())
+    try:
+        with graph._c_graph.get() as c_graph:
+            results = c_api.TF_GraphImportGraphDefWithResults(c_graph, buffer, options)
+    finally:
+        c_api.TF_DeleteBuffer(buffer)
+    held = c_api_util.ScopedTFImportGraphDefResults(results)
+    return list(c_api.TF_ImportGraphDefResultsReturnOperations(held.results))
 
 
 def _node(input_: str) -> str:
