@@ -89,15 +89,13 @@ class _Explained(type):
             fault.place = place or user_location()
             text = explained(message, fault.rule, fault.place)
         if isinstance(fault, tf.errors.OpError):
-            of_tensorflow = (base for base in cls.__mro__ if not issubclass(base, RuntimeFault))
-            base: Any = next(base for base in of_tensorflow if issubclass(base, tf.errors.OpError))
-            base.__init__(fault, None, None, text)
+            _tensorflows_class(cls).__init__(fault, None, None, text)
         else:
             Exception.__init__(fault, text)
         return fault
 
 
-class _OfRule:
+class _RuleAndPlace:
     """`rule` is the code, `place` the user's "file:line" or None.
 
     A fault that is no rule's, such as a step that is only too slow, has an empty one.
@@ -107,10 +105,12 @@ class _OfRule:
     place: str | None = None
 
     def __init_subclass__(cls, *, rule: str | None = None) -> None:
-        cls.rule = cls.rule if rule is None else rule
+        super().__init_subclass__()
+        if rule is not None:
+            cls.rule = rule
 
 
-class RuntimeFault(_OfRule, Exception, metaclass=_Explained):
+class RuntimeFault(_RuleAndPlace, Exception, metaclass=_Explained):
     """Base of all errors here, each with its `rule` and `place`."""
 
     if TYPE_CHECKING:
@@ -122,7 +122,7 @@ class RuntimeFault(_OfRule, Exception, metaclass=_Explained):
         __init__ = Exception.__init__
 
 
-class RuntimeFaultWarning(_OfRule, UserWarning):
+class RuntimeFaultWarning(_RuleAndPlace, UserWarning):
     """Base of all warnings here, with the same two attributes."""
 
     def __init__(self, message: str, *, place: str | None = None) -> None:
@@ -148,6 +148,15 @@ def warn(warning: RuntimeFaultWarning) -> None:
 _listeners: Listeners[RuntimeFaultWarning] = Listeners()
 warnings_sent_to = _listeners.including
 """A context that passes each warning to a function, also those that a filter hides."""
+
+
+def _tensorflows_class(fault_class: type[Any]) -> Any:
+    """Return TensorFlow's own OpError among the bases of `fault_class`.
+
+    Its `__init__` takes (node_def, op, message).
+    """
+    candidates = (base for base in fault_class.__mro__ if not issubclass(base, RuntimeFault))
+    return next(base for base in candidates if issubclass(base, tf.errors.OpError))
 
 
 def explained(message: str, rule: str, place: str | None) -> str:
@@ -352,8 +361,7 @@ def wrap_internal_errors(*, with_user_code: bool = False) -> Iterator[None]:
     except (RuntimeFault, tf.errors.OpError):
         raise
     except Exception as error:
-        frames = list(walk_tb(error.__traceback__))
-        if with_user_code and not (isinstance(error, _BUGS) and _is_own_frame(frames[-1][0])):
+        if with_user_code and not (isinstance(error, _BUGS) and _is_ours(error)):
             raise
         raise internal_error(error) from error
 
@@ -361,7 +369,10 @@ def wrap_internal_errors(*, with_user_code: bool = False) -> Iterator[None]:
 def internal_error(error: Exception) -> InternalError:
     """Return `error` as an InternalError, with its place in tpulint and its operation."""
     own = [entry for entry in walk_tb(error.__traceback__) if _is_own_frame(entry[0])]
-    filename, line = (own[-1][0].f_code.co_filename, own[-1][1]) if own else (__file__, 0)
+    filename, line = __file__, 0
+    if own:
+        innermost, line = own[-1]
+        filename = innermost.f_code.co_filename
     filename = os.path.join("tpulint", "runtime", filename.removeprefix(_HERE))
     op = next((op for frame, _ in reversed(own) for op in _operations(frame)), None)
     at = f" at the operation '{op.name}' ({op.type})" if op is not None else ""
@@ -375,6 +386,13 @@ def internal_error(error: Exception) -> InternalError:
         f"program if you can: {ISSUES}",
         place=operation_location(op) if op is not None else None,
     )
+
+
+def _is_ours(error: BaseException) -> bool:
+    """Return whether `error` arose in tpulint."""
+    # Not where `error` is caught: a frame that holds itself keeps the graphs in its variables.
+    frames = [frame for frame, _ in walk_tb(error.__traceback__)]
+    return bool(frames) and _is_own_frame(frames[-1])
 
 
 def _is_own_frame(frame: FrameType) -> bool:
