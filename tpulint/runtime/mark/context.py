@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Any
@@ -46,11 +45,8 @@ class TPUReplicateContext(graphs.XLAControlFlowContext):  # type: ignore[misc]
         self._pivot = pivot
         self.num_replicas = num_replicas
         self.clusters = clusters.HostClusters()
-        gradients = clusters.GradientColocation(self.clusters)
-        self.EnterGradientColocation = gradients.enter
-        self.ExitGradientColocation = gradients.exit
+        self.gradients = clusters.GradientColocation(self.clusters)
         self.variable_handles = variables.ReplicatedHandles()
-        self.get_replicated_var_handle = functools.partial(self.variable_handles.get, self)
         self.operations: list[Any] = []
         self._unsupported: list[Any] = []
 
@@ -113,6 +109,27 @@ class TPUReplicateContext(graphs.XLAControlFlowContext):  # type: ignore[misc]
         self._values.add(result.name)
         self._external_values[val.name] = result
         return result
+
+    def EnterGradientColocation(self, op: Any, gradient_uid: str) -> None:
+        self.gradients.enter(op, gradient_uid)
+
+    def ExitGradientColocation(self, op: Any, gradient_uid: str) -> None:
+        self.gradients.exit(op, gradient_uid)
+
+    def get_replicated_var_handle(
+        self,
+        name: str,
+        handle_id: str,
+        vars_: Any,
+        is_mirrored: bool = False,
+        is_packed: bool = False,
+    ) -> Any:
+        """Return the one handle in this context of a variable with a copy on each replica.
+
+        Raises:
+            ValueError: a replica of the strategy's device assignment has no copy.
+        """
+        return self.variable_handles.get(self, name, handle_id, vars_, is_mirrored, is_packed)
 
     @property
     def grad_state(self) -> None:

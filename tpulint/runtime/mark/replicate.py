@@ -194,12 +194,7 @@ def _mark(request: marks.ReplicateRequest, mode: marks.Mode) -> MarkResult | Non
         context.ExitResult(outputs.tensors)
     if context.clusters.cores:
         operations.set_attr(info, marks.HOST_COMPUTE_CORE, context.clusters.cores)
-    with tf.control_dependencies([info]):
-        if request.use_tpu:
-            status = tpu.tpu_ops.tpu_compilation_result()
-            operations.set_attr(status.op, marks.COMPILATION_STATUS, cluster)
-        else:
-            status = tf.no_op(name="compilation_status")
+    status = _compile_status(request, info, cluster)
     fan_out, results = _fan_out(outputs, len(flat))
     marked = marks.Marked(
         graph=graph,
@@ -279,7 +274,8 @@ def _arguments(
     queue = request.infeed_queue
     if queue is not None:
         queue.set_number_of_shards(len(flattened.flat))
-        args += queue.generate_dequeue_op()
+        for tensor in queue.generate_dequeue_op():  # a tuple cannot take them, as in TensorFlow
+            args.append(tensor)
     return args
 
 
@@ -292,6 +288,15 @@ def _is_partitioned(request: marks.ReplicateRequest) -> bool:
         and assignment is not None
         and assignment.num_cores_per_replica > 1
     )
+
+
+def _compile_status(request: marks.ReplicateRequest, info: Any, cluster: str) -> Any:
+    with tf.control_dependencies([info]):
+        if not request.use_tpu:
+            return tf.no_op(name="compilation_status")
+        status = tpu.tpu_ops.tpu_compilation_result()
+        operations.set_attr(status.op, marks.COMPILATION_STATUS, cluster)
+        return status
 
 
 def _fan_out(outputs: Outputs, num_replicas: int) -> tuple[list[Any], list[Any]]:

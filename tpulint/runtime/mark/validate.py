@@ -157,6 +157,14 @@ def check_marked(context: TPUReplicateContext, marked: Marked, assignment: Any) 
             tensor of a branch or a loop's body is an output.
         ValueError: an output is of another graph.
     """
+    _check_outputs(marked)
+    check_scopes(context.operations, marked.outputs)
+    _check_assignment(assignment, context.num_replicas)
+    _check_cores(context, assignment.num_cores_per_replica if assignment is not None else 1)
+    _check_unreturned_tensors(context)
+
+
+def _check_outputs(marked: Marked) -> None:
     for tensor in marked.outputs:
         if tensor.graph is not marked.graph:
             original = tensor.op.inputs[0]
@@ -168,19 +176,6 @@ def check_marked(context: TPUReplicateContext, marked: Marked, assignment: Any) 
             if rule is None:
                 raise ValueError(text)
             raise errors.EscapedTensorError(text, place=operation_location(original.op), rule=rule)
-    check_scopes(context.operations, marked.outputs)
-    _check_assignment(assignment, context.num_replicas)
-    cores = assignment.num_cores_per_replica if assignment is not None else 1
-    for op in context.operations:
-        if "TPU_REPLICATED_CORE" not in op.device:
-            continue
-        device = graphs.DeviceSpec.from_string(op.device)
-        if (device.device_index or 0) >= cores:
-            raise _Refused(
-                f"Invalid core ID: {device.device_index}. The valid core IDs are [0..{cores})",
-                place=operation_location(op),
-            )
-    _check_unreturned_tensors(context)
 
 
 def _check_assignment(assignment: Any, num_replicas: int) -> None:
@@ -221,6 +216,18 @@ def _check_assignment(assignment: Any, num_replicas: int) -> None:
     twice = [c for c, count in Counter(map(tuple, coordinates)).items() if count > 1]
     if twice:
         raise _Refused(f"Duplicate coordinates in device_assignment: {', '.join(map(str, twice))}")
+
+
+def _check_cores(context: TPUReplicateContext, cores: int) -> None:
+    for op in context.operations:
+        if "TPU_REPLICATED_CORE" not in op.device:
+            continue
+        device = graphs.DeviceSpec.from_string(op.device)
+        if (device.device_index or 0) >= cores:
+            raise _Refused(
+                f"Invalid core ID: {device.device_index}. The valid core IDs are [0..{cores})",
+                place=operation_location(op),
+            )
 
 
 def _check_unreturned_tensors(context: TPUReplicateContext) -> None:
