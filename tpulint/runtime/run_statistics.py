@@ -96,6 +96,7 @@ class StorageWaits:
         """The replicas that wait for their infeed."""
 
     def begin(self) -> None:
+        """Note that a step begins."""
         self._of_step, self._feeds = [0.0] * len(self.steps), 0
         self._go_on()
 
@@ -233,12 +234,17 @@ class Watch:
         self._cancel()
         threads.close_sessions_of_thread(thread)
 
-    resume = staticmethod(raising.steps_stopped.clear)
-    """Let steps run again."""
-    host_functions = staticmethod(waiting.host_functions)
-    """Return the user's lines that Python functions of graphs are at now."""
-    unfinished = staticmethod(probes.unfinished)
-    """Return the host clusters that had not ended when their step failed."""
+    def resume(self) -> None:
+        """Let steps run again."""
+        raising.steps_stopped.clear()
+
+    def host_functions(self) -> list[str]:
+        """Return the user's lines that Python functions of graphs are at now."""
+        return waiting.host_functions()
+
+    def unfinished(self) -> list[probes.UnfinishedSegment]:
+        """Return the host clusters that had not ended when their step failed."""
+        return probes.unfinished()
 
 
 @contextmanager
