@@ -98,7 +98,7 @@ def _outfeed_dequeue_tuple_v2(
         return _taken(handle, "the outfeed of a core", dtypes, shapes)
 
 
-def _of_one(handle: Callable[..., Any]) -> Callable[..., Any]:
+def _for_one_tensor(handle: Callable[..., Any]) -> Callable[..., Any]:
     """Return the handler of the operation on one tensor, given that of the one on a tuple."""
 
     def handle_one(**arguments: Any) -> Any:
@@ -111,14 +111,14 @@ def _of_one(handle: Callable[..., Any]) -> Callable[..., Any]:
 
 _SCALAR = np.zeros([0], np.int32)
 _HANDLERS: dict[str, Callable[..., Any]] = {
-    "InfeedEnqueue": _of_one(_infeed_enqueue_tuple),
+    "InfeedEnqueue": _for_one_tensor(_infeed_enqueue_tuple),
     "InfeedEnqueuePrelinearizedBuffer": _infeed_enqueue_prelinearized_buffer,
     "InfeedEnqueueTuple": _infeed_enqueue_tuple,
-    "OutfeedDequeue": _of_one(_outfeed_dequeue_tuple),
+    "OutfeedDequeue": _for_one_tensor(_outfeed_dequeue_tuple),
     "OutfeedDequeueTuple": _outfeed_dequeue_tuple,
     "OutfeedDequeueTupleV2": _outfeed_dequeue_tuple_v2,
-    "OutfeedDequeueV2": _of_one(_outfeed_dequeue_tuple_v2),
-    "Prelinearize": _of_one(_prelinearize_tuple),
+    "OutfeedDequeueV2": _for_one_tensor(_outfeed_dequeue_tuple_v2),
+    "Prelinearize": _for_one_tensor(_prelinearize_tuple),
     "PrelinearizeTuple": _prelinearize_tuple,
 }
 

@@ -111,9 +111,9 @@ def rewrite(
     xla_options: Any = None,
 ) -> Any:
     """Run `replicate` with one replica, whose arguments are `inputs`, and unpack its result."""
-    of_one = None if inputs is None else [inputs]
+    per_replica = None if inputs is None else [inputs]
     return replicate(
-        computation, of_one, infeed_queue, device_assignment, name, xla_options=xla_options
+        computation, per_replica, infeed_queue, device_assignment, name, xla_options=xla_options
     )[0]
 
 

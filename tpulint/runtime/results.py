@@ -10,7 +10,7 @@ from typing import Any
 import tensorflow as tf
 
 from tpulint.runtime.errors import UnfetchableError, as_fault
-from tpulint.runtime.extract.region import before_identities, sources_of
+from tpulint.runtime.extract.region import skip_identities, sources_of
 from tpulint.runtime.mark.marked import Marked, is_marked
 from tpulint.runtime.tensorflow_internals import gradients, graphs, operations
 from tpulint.runtime.tensorflow_internals.patching import (
@@ -127,6 +127,7 @@ def marked_graph(outputs: Any) -> Any:
 
 
 def counterparts_in(graph: Any) -> dict[str, tuple[Marked, Any]]:
+    """Return the computation, and the marked node, of each result in `graph`, by its name."""
     counterparts: dict[str, tuple[Marked, Any]] = getattr(graph, _OF_GRAPH, {})
     return counterparts
 
@@ -207,7 +208,7 @@ def refuse_gradients(
 def refuse_gradients_of_value(value: Any, symbol: Any) -> None:
     """Do the same for the eager `value` of the result `symbol` of a traced call."""
     if gradients.is_recording() and value.dtype.is_floating:
-        message = _refusal(before_identities(symbol).op)
+        message = _refusal(skip_identities(symbol).op)
 
         def refuse(*_: Any) -> None:
             raise LookupError(message)

@@ -15,16 +15,15 @@ import tensorflow as tf
 
 from tpulint.runtime import errors
 from tpulint.runtime.emulator import current, current_part
-from tpulint.runtime.execute.raising import call_python_if, computed_by_python
+from tpulint.runtime.execute.raising import call_python_if, compute_by_python
 from tpulint.runtime.execute.tensor_map import TensorMap
 from tpulint.runtime.extract.copying import find_sizes
 from tpulint.runtime.extract.program import ReplicatedProgram, cores_of_replicas
-from tpulint.runtime.extract.region import Operation, Tensor
+from tpulint.runtime.extract.region import Operation, Tensor, skip_identities
 from tpulint.runtime.pods import devices
 from tpulint.runtime.schedule.variables import (
     UnsynchronizedVariable,
     UnsynchronizedVariables,
-    past_identities,
     variables_of,
 )
 from tpulint.runtime.source_location import operation_location, user_location
@@ -92,7 +91,7 @@ def _compare_values(
 
 def _place(result: Tensor) -> str | None:
     """Return the line that computes `result`, not the one that has it returned."""
-    return operation_location(past_identities(result).op)
+    return operation_location(skip_identities(result).op)
 
 
 def _rows(program: ReplicatedProgram, images: Sequence[TensorMap]) -> Tensor | None:
@@ -147,19 +146,16 @@ class _ReplicaValues:
                 place=self.place,
             )
         elif not empty:
-            warning = next(
-                (
-                    errors.PartialNanWarning(
-                        f"A result of a step is not a number (NaN) on {_named(some)}, and is one "
-                        "on the others. What shows the value of one replica, or leaves NaN out of "
-                        "a mean, hides it",
-                        place=place,
-                    )
-                    for some, place in zip(nan, self.places, strict=True)
-                    if 0 < len(some) < len(rows)
-                ),
-                None,
-            )
+            partial = zip(nan, self.places, strict=True)
+            some = [(marked, at) for marked, at in partial if 0 < len(marked) < len(rows)]
+            if some:
+                marked, at = some[0]
+                warning = errors.PartialNanWarning(
+                    f"A result of a step is not a number (NaN) on {_named(marked)}, and is one on "
+                    "the others. What shows the value of one replica, or leaves NaN out of a mean, "
+                    "hides it",
+                    place=at,
+                )
         if warning is not None and not self.has_warned:
             self.has_warned = True
             errors.warn(warning)
@@ -178,7 +174,7 @@ def _compare_hosts(program: ReplicatedProgram, images: Sequence[TensorMap]) -> l
     if len(firsts) == 1 or not names:
         return []
     equal = _EqualSteps(user_location())
-    (wanted,) = computed_by_python(lambda: equal.are_wanted, [], [tf.bool])
+    (wanted,) = compute_by_python(lambda: equal.are_wanted, [], [tf.bool])
     wanted.set_shape([])
 
     def differ_by_rows() -> Tensor:

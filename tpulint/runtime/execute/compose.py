@@ -83,6 +83,8 @@ class SegmentBuilder:
         # The constants of a segment come first, and are on no side.
         self._is_host = planned.region.cluster_of(segment.ops[-1]) is not None
         self._lane = "device" if segment.cluster is None else f"host cluster {segment.cluster}"
+        if segment.side is Side.FEED:
+            self._lane = feed_lane(segment.ops[0])
 
     @cached_property
     def _watched(self) -> WatchedSegment:
@@ -128,7 +130,8 @@ class SegmentBuilder:
 
     def _waits(self) -> list[Operation]:
         """Return the operations outside the segment that any of its operations waits for."""
-        return list({op.name: op for own in self._ops for op in self._waits_of(own)}.values())
+        waits = (earlier for op in self._ops for earlier in self._waits_of(op))
+        return list({earlier.name: earlier for earlier in waits}.values())
 
     def _note_start(self) -> list[Operation]:
         """Note that the segment starts, once all its inputs are ready."""
@@ -172,7 +175,10 @@ class SegmentBuilder:
         )
 
     def _give(self, tensors: Iterable[Tensor], results: Iterable[Tensor], done: Operation) -> None:
-        """Let `results` be the images of `tensors`, of a segment that has run when `done` has."""
+        """Let `results` be the images of `tensors`.
+
+        Each operation of the segment has run when `done` has: the whole call, if it is compiled.
+        """
         self._images.effects.append(done)
         self._images.operations.update(dict.fromkeys(self._own, done))
         for tensor, result in zip(tensors, results):
@@ -272,8 +278,8 @@ class SegmentBuilder:
             images.operations[op.name] = result.op
 
     def _build_feed(self) -> None:
-        (op,), images, probes = self._ops, self._images, self._composer.probes
-        self._lane = feed_lane(op)
+        (op,) = self._ops
+        images, probes = self._images, self._composer.probes
         values = [self._image(tensor.name) for tensor in op.inputs]
         waits_for = self._waits_of(op)
         waits_for += probes.start(self._watched, images.replica, values, waits_for)
@@ -291,7 +297,8 @@ class SegmentBuilder:
             self._composer.build,
             self._composer.rendezvous,
         )
-        self._give(op.outputs, *rebuilder.rebuild())
+        results, done = rebuilder.rebuild()
+        self._give(op.outputs, results, done)
 
     def _build_deadlock(self, deadlock: Deadlock) -> Operation:
         """Return an operation that fails once the segment, which cannot run, has its inputs."""

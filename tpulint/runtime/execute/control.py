@@ -170,9 +170,9 @@ class Rebuilder:
         self.images.effects += self.rendezvous.report_decision(
             self._site, self.images, rounds, [token.op]
         )
-        for place, result in zip(changing, results):
-            handed_in[place] = result
-        return handed_in, token.op
+        changed = dict(zip(changing, results))
+        outputs = [changed.get(place, image) for place, image in enumerate(handed_in)]
+        return outputs, token.op
 
     @property
     def _site(self) -> tuple[str | int, ...]:

@@ -24,7 +24,7 @@ from tpulint.runtime import python_functions
 from tpulint.runtime.errors import DeadlockError
 from tpulint.runtime.execute import waiting
 from tpulint.runtime.execute.probes import UnfinishedSegment
-from tpulint.runtime.execute.raising import FaultToken, call_python, computed_by_python, token_for
+from tpulint.runtime.execute.raising import FaultToken, call_python, compute_by_python, token_for
 from tpulint.runtime.execute.tensor_map import in_this_graph
 from tpulint.runtime.extract.region import Operation, Tensor
 from tpulint.runtime.pods import workers
@@ -75,7 +75,7 @@ def watch_loop(
         operations.set_attr(tick, graphs.CLOCK, "tick")
         with tf.control_dependencies([_ask_hosts(tick)] if asks else [tick]):
             arguments = [in_this_graph(value) for value in values]
-            (running,) = computed_by_python(look, arguments, [tf.bool])
+            (running,) = compute_by_python(look, arguments, [tf.bool])
         tokens.append(running.op.get_attr(graphs.TOKEN).decode())
         running.set_shape([])
         return running
@@ -104,7 +104,7 @@ def _ask_hosts(after: Operation) -> Operation:
             return tf.constant(True)
 
     with on_coordinator(), tf.control_dependencies([after]):
-        (wants,) = computed_by_python(
+        (wants,) = compute_by_python(
             lambda: np.bool_(waiting.idle_time.wants_to_ask()), [], [tf.bool]
         )
         return tf.cond(tf.reshape(wants, []), ask, lambda: tf.constant(False)).op
@@ -124,6 +124,8 @@ class Deadline:
 
     seconds: float | None
     waits: dict[Hashable, Wait]
+    """Those of operations at this moment. It has no lock, as what is done with it is atomic in
+    CPython: an entry comes or goes, all go, or all are copied."""
     of_replicas: Callable[[], Sequence[Wait]]
     """It returns the waits of replicas for one another."""
     started: Callable[[], Sequence[UnfinishedSegment]]
@@ -222,6 +224,7 @@ class Deadline:
         return True
 
     def _all_waits(self) -> list[Wait]:
+        # The dict is copied first: it may change between two of its items.
         return [*self.of_replicas(), *tuple(self.waits.values())]
 
     def _expire(self) -> FaultToken:
@@ -231,9 +234,11 @@ class Deadline:
         waits = self._all_waits()
         if waits:
             return token_for(waiting.deadlock_of_waits(first_line, waits))
-        lines = [
-            f"  {segment.lane} of replica {segment.replica}: has started, and not ended"
-            + (f" ({segment.place})" if segment.place else "")
-            for segment in self.started()
-        ] or ["  none of its operations is known to wait: it is at work"]
+        lines = list(map(_describe, self.started()))
+        lines = lines or ["  none of its operations is known to wait: it is at work"]
         return token_for(DeadlockError("\n".join([first_line, *lines]), rule=""))
+
+
+def _describe(segment: UnfinishedSegment) -> str:
+    where = f" ({segment.place})" if segment.place else ""
+    return f"  {segment.lane} of replica {segment.replica}: has started, and not ended{where}"

@@ -25,7 +25,7 @@ from tpulint.runtime.emulate.cores import Parts, output_parts
 from tpulint.runtime.errors import DeadlockError
 from tpulint.runtime.execute import exchanges
 from tpulint.runtime.execute.deadline import ask_hosts_now, watch_loop
-from tpulint.runtime.execute.raising import call_python, computed_by_python, token_for
+from tpulint.runtime.execute.raising import call_python, compute_by_python, token_for
 from tpulint.runtime.execute.tensor_map import TensorMap, in_this_graph
 from tpulint.runtime.execute.waiting import WaitLimit, deadlock_of_waits, idle_time
 from tpulint.runtime.extract.program import core_number, cores_of_replicas
@@ -96,13 +96,15 @@ def dequeue_parts(
     ]
 
 
-_last_reads: list[None] = []
+_last_reads: list[object] = []
+"""Something for each block of `last_reads` that is open, in any thread. It has no lock: `append`
+and `pop` are atomic in CPython."""
 
 
 @contextmanager
 def last_reads() -> Iterator[None]:
     """Hold each wait for a feed in this block for a deadlock: no further step fills one."""
-    _last_reads.append(None)
+    _last_reads.append(object())
     try:
         yield
     finally:
@@ -165,7 +167,7 @@ class HostDequeue:
             time.sleep(_LOOK_SECONDS if is_new else 10 * _LOOK_SECONDS)
 
     def _take_watched(self, handle: Tensor, dtypes: Sequence[tf.DType]) -> list[Tensor]:
-        (run,) = computed_by_python(self._begin, [], [tf.int64])
+        (run,) = compute_by_python(self._begin, [], [tf.int64])
         with tf.control_dependencies([run]):
             taken = exchanges.dequeue(handle, dtypes)
         ended = call_python(self._end, [run], taken)
@@ -247,7 +249,7 @@ class Feeds:
         replica = in_this_graph(images.replica)
         with tf.control_dependencies(waits_for):
             queues = {key[1]: in_this_graph(images.feeds[key]) for key in keys}
-            if not keys:
+            if not keys:  # a host cluster's: it names a core, as the host's own feeds do
                 core = core_number(0, max(op.get_attr("device_ordinal"), 0))
                 queues = {parts[0].cores[0]: feed_queue(lane, core)}
             if "Enqueue" in op.type:

@@ -118,7 +118,7 @@ def failing_tensors(
     def fail(*values: Any) -> Any:
         raise token_for(make(*values))
 
-    return computed_by_python(fail, arguments, list(dtypes) or [tf.bool])
+    return compute_by_python(fail, arguments, list(dtypes) or [tf.bool])
 
 
 def report_internal_errors(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -237,7 +237,10 @@ def call_python(
     arguments: Sequence[Tensor] = (),
     waits_for: Sequence[Operation] = (),
 ) -> Operation:
-    """Return an operation that calls `function`, which waits for nothing, with the values given."""
+    """Return an operation that calls `function`, which waits for nothing, with the values given.
+
+    It comes after `waits_for`.
+    """
     called = report_internal_errors(function)
 
     def call(*values: Any) -> None:
@@ -249,7 +252,7 @@ def call_python(
         return python_functions.own_operation(call, arguments)
 
 
-def computed_by_python(
+def compute_by_python(
     function: Callable[..., Any], arguments: Sequence[Tensor], dtypes: Sequence[Any]
 ) -> list[Tensor]:
     """Return tensors of `dtypes` that `function`, of tpulint, computes of the values given."""

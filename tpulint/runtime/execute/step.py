@@ -41,7 +41,7 @@ from tpulint.runtime.schedule.schedule import Plan, Schedule
 from tpulint.runtime.schedule.variables import TouchedVariable
 from tpulint.runtime.schedule.work import Recorded, shape_of
 from tpulint.runtime.source_location import user_location
-from tpulint.runtime.tensorflow_internals import graphs
+from tpulint.runtime.tensorflow_internals import graphs, operations
 
 # The shared_name with which VarHandleOp makes a variable of its own each time it runs
 # (tensorflow/core/framework/resource_handle.h, ResourceHandle::ANONYMOUS_NAME).
@@ -211,7 +211,9 @@ class _StepBuilder:
         made and written back.
         """
         before = [first, *self._run(self._scheduled.before, [first])]
-        filled = [op for variable in self._scheduled.copied for op in self._copy(variable, before)]
+        filled: list[Operation] = []
+        for variable in self._scheduled.copied:
+            filled += self._copy(variable, before)
         ready = [*before, *filled, *cleared]
         # A device program may have no operations; what is next then comes after the parts before.
         during = self._run(self._scheduled.during, ready) or ready
@@ -303,8 +305,7 @@ class _StepBuilder:
             # Inlined, the replicas are operations of one executor, which runs them concurrently. In
             # sessions of 2.12 a call on one host would not hear that another one's has failed.
             if devices.hosts_are_remote():
-                is_inlined = tf.compat.v1.AttrValue(b=True)
-                token.op._set_attr("_lower_as_multi_device_function", is_inlined)
+                operations.set_attr(token.op, "_lower_as_multi_device_function", True)
             for tensor, output in zip(region.outputs, outputs):
                 images.tensors[tensor.name] = output
             done.append(token.op)

@@ -33,10 +33,10 @@ from typing import Any
 from tpulint.runtime.errors import DeadlockError
 from tpulint.runtime.execute.raising import FaultToken, token_for
 from tpulint.runtime.extract.bodies import bodies
-from tpulint.runtime.extract.region import Operation, Region
+from tpulint.runtime.extract.region import Operation, Region, skip_identities
 from tpulint.runtime.pods.devices import current_pod
 from tpulint.runtime.schedule.locks import Wait
-from tpulint.runtime.schedule.variables import captured_through, past_identities
+from tpulint.runtime.schedule.variables import trace_captures
 from tpulint.runtime.source_location import is_users, operation_location, place_in_thread
 from tpulint.runtime.tensorflow_internals import operations, threads
 from tpulint.runtime.tensorflow_internals.threads import (
@@ -306,11 +306,11 @@ def _describe_awaited(op: Operation) -> str:
     does = "room in" if "Enqueue" in op.type else "something in"
     if op.type == "MutexLock":
         does = "its turn in"
-    *_, handle = captured_through(op.inputs[0])
+    *_, handle = trace_captures(op.inputs[0])  # the outermost
     awaited = f"for {does} {_TAKES_FROM[op.type]}"
     if getattr(handle, "graph", None) is None:  # it is an eager tensor, which has no name
         return awaited
-    resource = past_identities(handle).op
+    resource = skip_identities(handle).op
     shared = "shared_name" in resource.node_def.attr and resource.get_attr("shared_name").decode()
     return f"{awaited} '{shared or resource.name}'"
 
@@ -355,13 +355,14 @@ def run_watched(function: Callable[..., Any], *args: Any) -> Any:
             now = _waits_of_all_threads()
             # There was a free thread, or not all wait for the same as before.
             if not now or now != waits or any(probe.ended.is_set() for probe in probes):
-                waits, probes, since, computed = now, [], time.monotonic(), time.process_time()
+                waits, probes = now, []
+                since, computed = time.monotonic(), time.process_time()
                 continue
             seconds = time.monotonic() - since
             # A probe takes a thread as soon as one is free, so that it shows progress; it costs
             # one, so not at once.
             if seconds > _FOREVER_SECONDS / 2 and not probes:
-                probes = [*map(DetachedCall, {awaited.probe for awaited in waits.values()})]
+                probes = list(map(DetachedCall, {awaited.probe for awaited in waits.values()}))
             is_idle = time.process_time() - computed < _POOL_IDLE_SHARE * seconds
             if seconds > _FOREVER_SECONDS and is_idle:
                 raise _starved(waits)

@@ -60,11 +60,11 @@ def bodies(region: Region, op: Operation) -> tuple[Region, ...]:
     )
 
 
-def with_bodies(region: Region, ops: Iterable[Operation]) -> Iterator[tuple[Region, Operation]]:
+def walk_operations(region: Region, ops: Iterable[Operation]) -> Iterator[tuple[Region, Operation]]:
     """Yield `ops`, of `region`, and all operations in their bodies before them, with the region."""
     for op in ops:
         for body in bodies(region, op):
-            yield from with_bodies(body, body.ops)
+            yield from walk_operations(body, body.ops)
         yield region, op
 
 

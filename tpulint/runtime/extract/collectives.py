@@ -186,6 +186,7 @@ class Collective:
 
 
 def find_collectives(program: ReplicatedProgram) -> Iterator[Collective]:
+    """Yield the collectives of `program`."""
     return _collectives(program.region, agreements_on_inputs(program), program.num_replicas)
 
 
@@ -247,13 +248,13 @@ def equal_draws(program: ReplicatedProgram) -> Iterator[Operation]:
     """Yield the stateless draws of random numbers that have the same seed on all replicas."""
     if program.num_replicas == 1:
         return
-    for _, op, agreed in _with_agreements(program.region, agreements_on_inputs(program)):
+    for _, op, agreed in _walk_with_agreements(program.region, agreements_on_inputs(program)):
         seeds = [op.inputs[place].name for place in _SEEDS.get(op.type, ())]
         if seeds and all(agreed.get(name) is Truth.YES for name in seeds):
             yield op
 
 
-def _with_agreements(
+def _walk_with_agreements(
     region: Region, inputs: Agreements
 ) -> Iterator[tuple[Region, Operation, Agreements]]:
     """Yield the operations of `region`, each before those in its bodies, with what is agreed on."""
@@ -261,7 +262,7 @@ def _with_agreements(
     for op in region.ops:
         yield region, op, agreed
         for body in bodies(region, op):
-            yield from _with_agreements(body, agreements_in_body(region, op, body, agreed))
+            yield from _walk_with_agreements(body, agreements_in_body(region, op, body, agreed))
 
 
 class CopyUses(NamedTuple):
@@ -281,7 +282,7 @@ def uses_of_copies(program: ReplicatedProgram) -> CopyUses:
     """Return what `program` does with the copies of its mirrored variables."""
     # A function that is called twice may get values that differ at one of the calls only.
     differ: set[tuple[Graph, str]] = set()
-    for region, op, agreed in _with_agreements(program.region, agreements_on_inputs(program)):
+    for region, op, agreed in _walk_with_agreements(program.region, agreements_on_inputs(program)):
         names = (tensor.name for tensor in op.inputs)
         differ.update((region.graph, name) for name in names if agreed.get(name) is Truth.NO)
     writes: dict[str, Operation] = {}

@@ -45,16 +45,16 @@ def constant_value(tensor: Tensor) -> Any:
     # Read or drawn at each run, or each replica's own.
     if op.op_def.is_stateful or op.type == "TPUReplicatedInput":
         return None
-    inputs = [constant_value(tensor) for tensor in op.inputs]
+    inputs = [constant_value(argument) for argument in op.inputs]
     compute = getattr(tf.raw_ops, op.type, None)
-    if compute is None or any(value is None for value in inputs):
+    if compute is None or any(argument is None for argument in inputs):
         return None
-    arguments = dict(_named_arguments(op, inputs))
+    by_name = dict(_named_arguments(op, inputs))
     # It infers the other attributes from its arguments.
-    attributes = inspect.signature(compute).parameters.keys() - arguments.keys() - {"name"}
+    attributes = inspect.signature(compute).parameters.keys() - by_name.keys() - {"name"}
     # By TensorFlow itself: no second implementation of its operations.
     with graphs.eager_mode():
-        results = compute(**arguments, **{name: op.get_attr(name) for name in attributes})
+        results = compute(**by_name, **{name: op.get_attr(name) for name in attributes})
     return tf.nest.flatten(results)[tensor.value_index].numpy()
 
 

@@ -19,7 +19,7 @@ from tpulint.runtime.extract.copying import inputs_of
 from tpulint.runtime.extract.region import (
     Operation,
     Tensor,
-    before_identities,
+    skip_identities,
     sources_of,
     topological_sort,
 )
@@ -167,7 +167,7 @@ class Level:
 
 def predicate_of(switch: Operation) -> str:
     """Return the name of the predicate of `switch`; a conditional has several copies of it."""
-    return str(before_identities(switch.inputs[1]).name)
+    return str(skip_identities(switch.inputs[1]).name)
 
 
 def is_variable(op: Operation) -> bool:

@@ -31,8 +31,8 @@ from tpulint.runtime.extract.region import (
     Operation,
     Region,
     Tensor,
-    before_identities,
     needed_operations,
+    skip_identities,
     topological_sort,
 )
 from tpulint.runtime.tensorflow_internals import graphs, operations
@@ -450,7 +450,7 @@ class _LevelBuilder:
                 predicate, lambda: branch(1), lambda: branch(0), name=conditional.name
             )
         self.tensors.update(zip(conditional.results, results, strict=True))
-        self.done.update({name: [before_identities(ran).op] for name in conditional.finished})
+        self.done.update({name: [skip_identities(ran).op] for name in conditional.finished})
 
     def _build_loop(self, node: FlatNode) -> None:
         loop = Loop(node.ops, node.loop)
@@ -498,7 +498,7 @@ class _LevelBuilder:
         for exit_, result in zip(loop.exits, results, strict=True):
             if exit_ is not None:
                 self.tensors[exit_.outputs[0].name] = result
-        loop_operation = before_identities(results[0]).op
+        loop_operation = skip_identities(results[0]).op
         self.done.update({name: [loop_operation] for name in node.names})
         self.added |= {counter.op.name for counter in loop_operation.inputs[:2]}
 

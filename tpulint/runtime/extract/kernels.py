@@ -27,7 +27,7 @@ from tpulint.runtime.extract.bodies import (
     handles_taken_inside,
     is_call,
     is_marked,
-    with_bodies,
+    walk_operations,
 )
 from tpulint.runtime.extract.region import (
     NEVER_ON_DEVICE,
@@ -49,7 +49,7 @@ def refused_array_use(region: Region, op: Operation) -> UnsupportedOpError | Non
         return UnsupportedOpError(message, place=operation_location(op), rule="TPU503")
     if op.type in IF | CASE and STACK in handles_taken_inside(region, op).values():
         # if_op.cc. Such is the gradient of a conditional in a loop, or of a loop in one.
-        inside = (inner for _, inner in with_bodies(region, [op]))
+        inside = (inner for _, inner in walk_operations(region, [op]))
         user = next(inner for inner in inside if ARRAY_USERS.get(inner.type) == STACK)
         message = f"Uninitialized arguments: Stack, operation {user.name} of type {user.type}"
         return UnsupportedOpError(message, place=operation_location(user))
@@ -69,7 +69,7 @@ def unsupported_operation(region: Region, ops: Iterable[Operation]) -> Unsupport
 
     As TensorFlow does, look for an absent kernel first: a lookup table is reported, not its key.
     """
-    inside = tuple(with_bodies(region, ops))
+    inside = tuple(walk_operations(region, ops))
     faults = (
         fault_of(around, op)
         for fault_of in (_kernel_fault, _dtype_fault, refused_array_use)
@@ -161,7 +161,7 @@ def can_run_on_cpu(region: Region, ops: Iterable[Operation]) -> bool:
     """Return whether TensorFlow has kernels for `ops` and for all in their bodies on a CPU."""
     return all(
         is_call(op) or has_kernel(around.nodes[op.name], "CPU")
-        for around, op in with_bodies(region, ops)
+        for around, op in walk_operations(region, ops)
     )
 
 
@@ -262,7 +262,7 @@ def unreachable_python_function(region: Region, ops: Iterable[Operation]) -> Hos
     """
     if devices.remote_host_of_core(0) is None:
         return None
-    inside = (op for _, op in with_bodies(region, ops))
+    inside = (op for _, op in walk_operations(region, ops))
     op = next((op for op in inside if op.type in operations.PYTHON_FUNCTIONS), None)
     if op is None:
         return None

@@ -9,7 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from tpulint.ordering import FEEDS
-from tpulint.runtime.extract.bodies import with_bodies
+from tpulint.runtime.extract.bodies import walk_operations
 from tpulint.runtime.extract.constants import DeviceConstant, captured_constants
 from tpulint.runtime.extract.copying import inputs_of
 from tpulint.runtime.extract.flat import is_flat, reached_operations
@@ -35,7 +35,7 @@ _CORES_PER_HOST = 8
 
 def find_feeds(region: Region) -> frozenset[Operation]:
     """Return the infeed and outfeed operations of `region` and of the bodies in it."""
-    return frozenset(op for _, op in with_bodies(region, region.ops) if op.type in FEEDS)
+    return frozenset(op for _, op in walk_operations(region, region.ops) if op.type in FEEDS)
 
 
 def core_number(task: int, ordinal: int) -> int:
@@ -44,6 +44,7 @@ def core_number(task: int, ordinal: int) -> int:
 
 
 def cores_of_this_host() -> int:
+    """Return the number of cores of each host."""
     return devices.cores_of_a_host(_CORES_PER_HOST)
 
 
@@ -128,21 +129,16 @@ def extract(marked: Marked) -> ReplicatedProgram:
         tensors = tuple(replicated[name].inputs) if name in replicated else (tensor,)
         is_whole = len(tensors) == marked.num_replicas
         boundary[name] = tensors if is_whole else tensors * marked.num_replicas
-    # A mirrored variable may also be passed as an argument, as its handle.
-    arguments = marked.replicated_inputs[: len(marked.inputs)]
-    mirrored = frozenset(
-        name for name, op in replicated.items() if op.get_attr("is_mirrored_variable")
-    )
     return ReplicatedProgram(
         marked=marked,
         region=region,
         boundary=boundary,
         of_strategy=frozenset(
-            name
-            for name, op in replicated.items()
-            if (name in mirrored if op in arguments else op.outputs[0].dtype == tf.resource)
+            name for name, op in replicated.items() if _is_replicated_variable(marked, op)
         ),
-        mirrored=mirrored,
+        mirrored=frozenset(
+            name for name, op in replicated.items() if op.get_attr("is_mirrored_variable")
+        ),
         variable_names={
             name: marked.variable_names[op.name]
             for name, op in replicated.items()
@@ -176,3 +172,12 @@ def _marked_region(marked: Marked) -> tuple[Region, dict[str, Tensor]]:
         out.name: out for out in marked.outputs if out.op.name not in own
     }
     return Region(marked.graph, ops, tuple(from_outside), marked.outputs, nodes), from_outside
+
+
+def _is_replicated_variable(marked: Marked, op: Operation) -> bool:
+    """Return whether `op` gives each replica the handle of its own copy of a variable."""
+    # A mirrored variable may also be passed as an argument, as its handle.
+    is_argument = op in marked.replicated_inputs[: len(marked.inputs)]
+    if is_argument:
+        return bool(op.get_attr("is_mirrored_variable"))
+    return bool(op.outputs[0].dtype == tf.resource)

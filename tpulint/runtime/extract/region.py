@@ -202,7 +202,7 @@ def sources_of(op: Operation) -> list[Operation]:
     return [*(tensor.op for tensor in op.inputs), *op.control_inputs]
 
 
-def before_identities(tensor: Tensor) -> Tensor:
+def skip_identities(tensor: Tensor) -> Tensor:
     """Return the tensor that Identity operations pass on as `tensor`."""
     while tensor.op.type == "Identity":
         tensor = tensor.op.inputs[0]

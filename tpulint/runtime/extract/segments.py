@@ -25,7 +25,7 @@ from tpulint.runtime.extract.bodies import (
     body_of_function,
     crosses_to_the_host,
     is_call,
-    with_bodies,
+    walk_operations,
 )
 from tpulint.runtime.extract.copying import inputs_of
 from tpulint.runtime.extract.kernels import needs_the_host
@@ -44,7 +44,7 @@ def _has_idle_host_operations(graph: Any) -> bool:
     in_use = body.names | {tensor.op.name for tensor in graph.inputs}
     idle = [op for op in graph.get_operations() if op.name not in in_use and op.type != "Const"]
     return any(
-        not is_call(op) and needs_the_host(around, op) for around, op in with_bodies(body, idle)
+        not is_call(op) and needs_the_host(around, op) for around, op in walk_operations(body, idle)
     ) or any(holds_idle_host_operations(body, op) for op in body.ops)
 
 

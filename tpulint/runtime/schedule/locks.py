@@ -207,28 +207,39 @@ def schedule_accesses(
             region = touch.region
             if id(region) not in placements:
                 placements[id(region)] = _placements(region, is_top=False)
-            placement = placements[id(region)][touch.anchor.name]
-            key = key_of(region, touch.anchor)
-            # Whatever the option says: the device program has not taken the variable yet.
-            if placement.when is Phase.BEFORE:
-                accesses.before.add(key)
-            elif options.host_variables == "snapshot":
-                if placement.is_last:
-                    accesses.after.update(_with_followers(touch))
-                else:
-                    accesses.warnings.append(_stale(variable, touch))
-                continue
-            elif placement.when is Phase.AWAITED:
-                cycle = _cycle(variable, touch, placements[id(region)])
-                accesses.deadlocks[key] = Deadlock(variable, cycle)
-                continue
-            else:
-                # In a body it may be reached several times, or never: it is queued.
-                late = accesses.after if region is top else accesses.queued
-                late.update(_with_followers(touch))
-            if any(_misses(top, placement, touch, other) for other in variable.on_device):
-                accesses.warnings.append(_stale(variable, touch))
+            _schedule_access(accesses, top, variable, touch, placements[id(region)], options)
     return accesses
+
+
+def _schedule_access(
+    accesses: AccessSchedule,
+    top: Region,
+    variable: TouchedVariable,
+    touch: Touch,
+    placements: Mapping[str, Placement],
+    options: Options,
+) -> None:
+    """Add `touch`, on the host, of a `variable` that the device program touches too."""
+    placement = placements[touch.anchor.name]
+    key = key_of(touch.region, touch.anchor)
+    # Whatever the option says: the device program has not taken the variable yet.
+    if placement.when is Phase.BEFORE:
+        accesses.before.add(key)
+    elif options.host_variables == "snapshot":
+        if placement.is_last:
+            accesses.after.update(_with_followers(touch))
+        else:
+            accesses.warnings.append(_stale(variable, touch))
+        return
+    elif placement.when is Phase.AWAITED:
+        accesses.deadlocks[key] = Deadlock(variable, _cycle(variable, touch, placements))
+        return
+    else:
+        # In a body it may be reached several times, or never: it is queued.
+        late = accesses.after if touch.region is top else accesses.queued
+        late.update(_with_followers(touch))
+    if any(_misses(top, placement, touch, other) for other in variable.on_device):
+        accesses.warnings.append(_stale(variable, touch))
 
 
 def _misses(top: Region, placement: Placement, host: Touch, device: Touch) -> bool:

@@ -137,7 +137,7 @@ def variables_of(program: ReplicatedProgram) -> tuple[TouchedVariable, ...]:
     return tuple(variables)
 
 
-def captured_through(tensor: Tensor) -> Iterator[Tensor]:
+def trace_captures(tensor: Tensor) -> Iterator[Tensor]:
     """Yield `tensor`, and what it is in the graphs around that capture it, innermost first."""
     while True:
         yield tensor
@@ -148,19 +148,13 @@ def captured_through(tensor: Tensor) -> Iterator[Tensor]:
         (tensor,) = outer
 
 
-def past_identities(tensor: Tensor) -> Tensor:
-    """Return the tensor that `tensor` passes on."""
-    while tensor.op.type == "Identity":
-        tensor = tensor.op.inputs[0]
-    return tensor
-
-
 def _name(handle: str, tensor: Tensor, names: Mapping[int, str]) -> str:
     """Return the user's name for the variable, found through the graphs that capture its handle."""
     # The handle that the computation sees may be captured through several functions.
-    for outer in captured_through(tensor):
-        if id(outer) in names:
-            return names[id(outer)]
-    has_graph = getattr(outer, "graph", None) is not None
-    op_name: str = outer.op.name if has_graph else handle.partition(":")[0]
+    outermost = tensor
+    for outermost in trace_captures(tensor):
+        if id(outermost) in names:
+            return names[id(outermost)]
+    has_graph = getattr(outermost, "graph", None) is not None
+    op_name: str = outermost.op.name if has_graph else handle.partition(":")[0]
     return op_name.removesuffix("/handle")

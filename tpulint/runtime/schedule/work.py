@@ -26,9 +26,9 @@ from tpulint.runtime.emulator import Listeners
 from tpulint.runtime.extract.bodies import CASE, IF, WHILE, arguments, bodies, holds_bodies
 from tpulint.runtime.extract.copying import copy_operations
 from tpulint.runtime.extract.program import ReplicatedProgram
-from tpulint.runtime.extract.region import Operation, Region, Tensor
+from tpulint.runtime.extract.region import Operation, Region, Tensor, skip_identities
 from tpulint.runtime.schedule.products import SIZES
-from tpulint.runtime.schedule.variables import past_identities, variables_of
+from tpulint.runtime.schedule.variables import variables_of
 from tpulint.runtime.source_location import operation_location, user_location
 from tpulint.runtime.tensorflow_internals import graphs
 
@@ -290,7 +290,8 @@ class _Counter:
 
     def _count_bodies(self, region: Region, op: Operation, times: int, work: StepWork) -> None:
         is_loop, is_conditional = op.type in WHILE, op.type in IF | CASE
-        rounds = (self._rounds(region, op, work) if is_loop else None) or 1
+        # A loop whose rounds are not known counts once.
+        rounds = self._rounds(region, op, work) or 1 if is_loop else 1
         branches: list[StepWork] = []
         for body in bodies(region, op):
             handed_in = dict(zip(body.inputs, arguments(op), strict=True))
@@ -299,7 +300,7 @@ class _Counter:
                 self._enter_loop(region, op, body)
             else:
                 for name, tensor in handed_in.items():
-                    self._pass(body, name, self._value(tensor))
+                    self._note_value(body, name, self._value(tensor))
             # Of a conditional one branch counts.
             inside = StepWork() if is_conditional else work
             self.count(body, shapes, times * rounds, inside)
@@ -339,22 +340,26 @@ class _Counter:
                 self._build(region, waiting, images)
                 waiting = []
                 if is_bound:  # the bound is what takes memory
-                    images[op.outputs[0].name] = bound = images[op.inputs[0].name]
+                    bound = images[op.inputs[0].name]
+                    images[op.outputs[0].name] = bound
                     self._shapes[id(region.graph), op.outputs[0].name] = shape_of(bound)
                 else:
                     self._infer_bodies(region, op, images)
             self._build(region, waiting, images)
 
     def _build(self, region: Region, ops: Sequence[Operation], images: dict[str, Tensor]) -> None:
-        copied = copy_operations(region, ops, images.__getitem__, {}).tensors if ops else {}
+        if not ops:
+            return
+        copied = copy_operations(region, ops, images.__getitem__, {}).tensors
         images.update(copied)
         for name, tensor in copied.items():
             self._shapes[id(region.graph), name] = shape_of(tensor)
 
     def _infer_bodies(self, region: Region, op: Operation, images: dict[str, Tensor]) -> None:
         """Infer the shapes of the results of `op` from those of its first body with all of them."""
-        is_host = region.cluster_of(op) is not None
-        body = None if is_host else next(iter(bodies(region, op)[op.type in WHILE :]), None)
+        body: Region | None = None
+        if region.cluster_of(op) is None:
+            body = next(iter(bodies(region, op)[op.type in WHILE :]), None)
         if body is not None:
             shapes = {
                 name: shape_of(images[tensor.name])
@@ -391,7 +396,7 @@ class _Counter:
         value = tf.get_static_value(tensor)
         return None if value is None else int(value)
 
-    def _pass(self, body: Region, name: str, value: int | None) -> None:
+    def _note_value(self, body: Region, name: str, value: int | None) -> None:
         """Note the number that the input `name` of `body` is, None where it is not known."""
         self._values.pop((id(body.graph), name), None)
         if value is not None:
@@ -403,8 +408,8 @@ class _Counter:
         for name, tensor, inside, after in zip(
             body.inputs, op.inputs, loop.inputs, loop.outputs, strict=True
         ):
-            is_unchanged = past_identities(after).name == inside
-            self._pass(body, name, self._value(tensor) if is_unchanged else None)
+            is_unchanged = skip_identities(after).name == inside
+            self._note_value(body, name, self._value(tensor) if is_unchanged else None)
 
     def _rounds(self, region: Region, op: Operation, work: StepWork) -> int | None:
         """Return how often the loop `op` runs: as measured, or if one of its counters tells."""
@@ -429,7 +434,7 @@ class _Counter:
         for test in tests:
             if test.op.type not in ("Less", "Greater"):
                 continue
-            counter, limit = map(past_identities, test.op.inputs)
+            counter, limit = map(skip_identities, test.op.inputs)
             end = self._value(limit)
             if counter.name not in condition.inputs or end is None:
                 continue
@@ -441,7 +446,7 @@ class _Counter:
 
     def _conjuncts(self, tensor: Tensor) -> Iterator[Tensor]:
         """Yield the tests that have to hold for another round, without those that always do."""
-        tensor = past_identities(tensor)
+        tensor = skip_identities(tensor)
         parts = tuple(tensor.op.inputs)
         # AutoGraph tests for both signs of a range's step, which is mostly a constant.
         if tensor.op.type == "LogicalOr":
@@ -470,10 +475,10 @@ class _Counter:
         for number, (tensor, name, after) in enumerate(
             zip(op.inputs, body.inputs, body.outputs, strict=True)
         ):
-            start, result = self._value(tensor), past_identities(after)
+            start, result = self._value(tensor), skip_identities(after)
             if start is None or result.op.type not in ("Add", "AddV2"):
                 continue
-            first, second = map(past_identities, result.op.inputs)
+            first, second = map(skip_identities, result.op.inputs)
             if first.name != name:
                 first, second = second, first
             step = self._value(second)

@@ -235,9 +235,11 @@ def functions_by_name(op: Any) -> dict[str, Graph]:
 def share_functions(source: Graph, nodes: Iterable[Any]) -> None:
     """Make the functions that the NodeDefs `nodes`, of `source`, call known in this graph."""
     target = default_graph()
-    for name in {name: None for node in nodes for name in _function_names(source, node)}:
-        if not target._is_function(name):
-            function = _function(source, name)[0]
+    for node in nodes:
+        for name in _function_names(source, node):
+            if target._is_function(name):
+                continue
+            function, _ = _function(source, name)
             if hasattr(target, "_add_function_recursive"):
                 target._add_function_recursive(function)
             else:  # 2.12
