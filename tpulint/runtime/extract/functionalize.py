@@ -155,12 +155,7 @@ class _Plan:
         predicate = self._condition(nodes[0])[0]
         merges = [node for node in nodes if self._is_here(node)]
         alone = [node for node in nodes if not self._is_here(node)]
-        taken: dict[FlatNode, tuple[Tensor, Tensor]] = {}
-        for merge in merges:
-            first, other = merge.op.inputs
-            if (predicate, 0) not in self.level.conditions_of(first):
-                first, other = other, first
-            taken[merge] = first, other
+        taken = {merge: self._merge_inputs(merge, predicate) for merge in merges}
         wanted: tuple[list[FlatNode], list[FlatNode]] = ([], [])
         for node in alone:
             wanted[self._condition(node)[1]].append(node)
@@ -175,8 +170,8 @@ class _Plan:
             merged, number = merge.op.outputs
             results[merged.name] = both
             if number.consumers():  # the number of the input that it took
-                first = 0 if both[0] is merge.op.inputs[0] else 1
-                results[number.name] = first, 1 - first
+                if_false = 0 if both[0] is merge.op.inputs[0] else 1
+                results[number.name] = if_false, 1 - if_false
         finished = {merge.op.name for merge in merges}
         for value in (0, 1):
             for node, leaving in self._needed_later(content[value], inside, alone):
@@ -201,6 +196,13 @@ class _Plan:
             if made_by is None or self._is_here(made_by):
                 return predicate, value
         raise AssertionError(f"{node.op.name} needs predicates that need each other: {more}")
+
+    def _merge_inputs(self, merge: FlatNode, predicate: str) -> tuple[Tensor, Tensor]:
+        """Return what `merge` takes if the predicate is false, and if it is true."""
+        first, other = merge.op.inputs
+        if (predicate, 0) in self.level.conditions_of(first):
+            return first, other
+        return other, first
 
     def _needs(self, node: FlatNode) -> list[FlatNode]:
         if self.is_conditional(node):
@@ -286,7 +288,7 @@ class Loop:
         """The operations that an iteration waits for without using their results."""
         test = needed_operations([self.predicate.op], lambda op: op.name in inside)
         self.test = [op for op in ops if op.name in test]
-        self.body = [op for op in ops if op.name in inside - test.keys()]
+        self.body = [op for op in ops if op.name in inside and op.name not in test]
 
     @property
     def exits(self) -> list[Operation | None]:
