@@ -194,15 +194,17 @@ class Rebuilder:
     ) -> TensorMap:
         """Build `body` in the graph that is being built, and return its images.
 
-        That of a loop has made `rounds`, and `changing` are the inputs that change in each. A
-        handle is captured where it is used: where TensorFlow's executors share a loop, one that has
-        nothing but an unused handle on its device would stop the others after the first round.
+        That of a loop has made `rounds`, and `changing` are the inputs that change in each.
         """
         around, handed_in = self.images, arguments(self.op)
         # Each body is a graph of its own, which captures what is the same in every round.
         iteration = in_this_graph(around.iteration)
         if rounds is not None:
             iteration = tf.concat([iteration, rounds[tf.newaxis]], 0)
+        scope = scope_of(self.planned.region, around)
+        constants = constant_arguments(scope, body.inputs, handed_in)
+        for place in changing:
+            constants.pop(body.inputs[place], None)
         inside = TensorMap(
             {},
             entry=entry,
@@ -216,26 +218,30 @@ class Rebuilder:
                 for name, tensor in zip(body.inputs, handed_in, strict=True)
                 if tensor.name in around.handles
             },
+            constants=constants,
         )
-        constants = constant_arguments(
-            scope_of(self.planned.region, around), body.inputs, handed_in
-        )
-        for place, (name, tensor) in enumerate(zip(body.inputs, handed_in)):
-            if place in changing:
-                inside.tensors[name] = changing[place]
-                constants.pop(name, None)
-            elif is_resource(tensor):
-                inside.tensors[name] = self._image(tensor, on_host=True, captured=False)
-                inside.device_tensors[name] = self._image(tensor, on_host=False, captured=False)
-            else:
-                inside.tensors[name] = self._image(tensor, on_host=True)
-        inside.constants = constants
+        self._add_inputs(inside, body, changing)
         if rounds is None:
             inside.effects += self.rendezvous.report_decision(
                 self._site, around, tf.constant(number)
             )
         self.build(self.planned.nested[self.op.name][number], inside)
         return inside
+
+    def _add_inputs(self, inside: TensorMap, body: Region, changing: Mapping[int, Tensor]) -> None:
+        """Add the images of `body`'s inputs to those `inside`: what changes, or its arguments'.
+
+        A handle is captured where it is used: where TensorFlow's executors share a loop, one that
+        has nothing but an unused handle on its device would stop the others after the first round.
+        """
+        for place, (name, tensor) in enumerate(zip(body.inputs, arguments(self.op))):
+            if place in changing:
+                inside.tensors[name] = changing[place]
+            elif is_resource(tensor):
+                inside.tensors[name] = self._image(tensor, on_host=True, captured=False)
+                inside.device_tensors[name] = self._image(tensor, on_host=False, captured=False)
+            else:
+                inside.tensors[name] = self._image(tensor, on_host=True)
 
 
 def _image_of_result(body: Region, tensor: Tensor, images: TensorMap) -> Tensor:
