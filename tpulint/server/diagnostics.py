@@ -17,7 +17,7 @@ from pygls.capabilities import get_capability
 from tpulint.codes import CODES
 from tpulint.diagnostics.fix import apply, non_overlapping, with_edits
 from tpulint.diagnostics.suppress import BEYOND, comment, comment_row, read_comments
-from tpulint.finding import Applicability, Certainty, Edit, Finding, Severity, Span
+from tpulint.finding import Applicability, Certainty, Edit, Finding, Fix, Severity, Span
 from tpulint.server.documents import DocumentPlace, meet, range_in
 from tpulint.server.language_server import Document, Server
 from tpulint.server.project import ServerProject, Snapshot
@@ -44,6 +44,7 @@ TAGS = {"TPU002": types.DiagnosticTag.Unnecessary, "TPU405": types.DiagnosticTag
 async def pull(
     ls: Server, params: types.DocumentDiagnosticParams
 ) -> types.DocumentDiagnosticReport:
+    """Answer with what is found in the newest text."""
     document = await ls.document(params.text_document.uri)
     items: list[types.Diagnostic] = []
     if document is not None and document.place.cell is None:  # cells get theirs unasked
@@ -70,13 +71,18 @@ async def pull_all(
     for uri in sorted({*items_by_uri, *before}):
         here = items_by_uri.get(uri, [])
         result_id, version = id_of(here), ls.documents.version(uri)
-        items.append(
-            types.WorkspaceUnchangedDocumentDiagnosticReport(uri, result_id, version=version)
-            if result_id == before.get(uri)
-            else types.WorkspaceFullDocumentDiagnosticReport(
-                uri, here, version=version, result_id=result_id
+        if result_id == before.get(uri):
+            items.append(
+                types.WorkspaceUnchangedDocumentDiagnosticReport(
+                    uri=uri, version=version, result_id=result_id
+                )
             )
-        )
+        else:
+            items.append(
+                types.WorkspaceFullDocumentDiagnosticReport(
+                    uri=uri, version=version, items=here, result_id=result_id
+                )
+            )
     return types.WorkspaceDiagnosticReport(items=items)
 
 
@@ -85,9 +91,10 @@ def publish(ls: Server, project: ServerProject, snapshot: Snapshot) -> None:
     pulls = get_capability(ls.client_capabilities, "text_document.diagnostic") is not None
     for uri, place in ls.documents.open():
         if ls.root_of(place.path) == project.root and (place.cell is not None or not pulls):
-            found_here, version = in_document(ls, snapshot, place), ls.documents.version(uri)
+            diagnostics = in_document(ls, snapshot, place)
+            version = ls.documents.version(uri)
             ls.text_document_publish_diagnostics(
-                types.PublishDiagnosticsParams(uri, found_here, version)
+                types.PublishDiagnosticsParams(uri, diagnostics, version)
             )
     if pulls and get_capability(ls.client_capabilities, "workspace.diagnostics.refresh_support"):
         refresh(ls, project, snapshot)
@@ -134,9 +141,9 @@ def diagnostic_of(ls: Server, snapshot: Snapshot, finding: Finding) -> types.Dia
     related = []
     for number, step in enumerate(finding.trace, 1):
         path = os.path.abspath(step.span.filename)
-        source = snapshot.sources.get(path)
-        cell = source.place(step.span.start.row)[0] if source is not None else None
-        place = types.Location(ls.documents.uri(path, cell), range_in(source, step.span, ls.units))
+        read = snapshot.sources.get(path)
+        cell = read.place(step.span.start.row)[0] if read is not None else None
+        place = types.Location(ls.documents.uri(path, cell), range_in(read, step.span, ls.units))
         message = f"{number}. {step.lane}: {step.message}"
         related.append(types.DiagnosticRelatedInformation(location=place, message=message))
     source = snapshot.sources.get(os.path.abspath(finding.span.filename))
@@ -163,6 +170,7 @@ ACTION_OPTIONS = types.CodeActionOptions(code_action_kinds=[types.CodeActionKind
 
 
 async def actions(ls: Server, params: types.CodeActionParams) -> list[types.CodeAction]:
+    """Answer with what can be done about the findings in a range."""
     document = await ls.document(params.text_document.uri)
     if document is None:
         return []
@@ -184,10 +192,9 @@ def offered(
         for finding in findings
         if meet(range_in(source, finding.span, ls.units), params.range)
     ]
-    # An analysis leaves out the edits of fixes: the client seldom asks.
     if is_asked_for(types.CodeActionKind.QuickFix, only):
         for finding, diagnostics in here:
-            fix = with_edits(finding.fix, source.text) if finding.fix is not None else None
+            fix = fix_of(finding, source)
             if fix is not None and apply(source, [fix])[1]:
                 is_safe = fix.applicability is Applicability.SAFE
                 yield types.CodeAction(
@@ -205,16 +212,25 @@ def offered(
                 kind = types.CodeActionKind.QuickFix
                 yield types.CodeAction(title, kind, diagnostics, edit=edited([edit]))
     if is_asked_for(FIX_ALL, only):
-        # Of fixes that overlap, one waits for the next time.
-        safe = [
-            with_edits(finding.fix, source.text)
-            for finding in findings
-            if finding.fix is not None and finding.fix.applicability is Applicability.SAFE
-        ]
-        _, applied = apply(source, non_overlapping([fix for fix in safe if fix is not None]))
-        edits = [edit for fix in applied for edit in fix.edits]
+        edits = all_safe_edits(findings, source)
         if edits:
             yield types.CodeAction("tpulint: Apply all safe fixes", FIX_ALL, edit=edited(edits))
+
+
+def fix_of(finding: Finding, source: Source) -> Fix | None:
+    """Return the fix with its edits, which an analysis leaves out: the client seldom asks."""
+    return None if finding.fix is None else with_edits(finding.fix, source.text)
+
+
+def all_safe_edits(findings: Iterable[Finding], source: Source) -> list[Edit]:
+    """Return the edits of every safe fix; overlapping ones wait for the next time."""
+    fixes = [
+        fix_of(finding, source)
+        for finding in findings
+        if finding.fix is not None and finding.fix.applicability is Applicability.SAFE
+    ]
+    _, applied = apply(source, non_overlapping([fix for fix in fixes if fix is not None]))
+    return [edit for fix in applied for edit in fix.edits]
 
 
 def is_asked_for(kind: str, only: Iterable[str] | None) -> bool:

@@ -20,6 +20,18 @@ from tpulint.source import Source, UnreadableSource, declared_encoding
 Units = Callable[[str], int]  # the length of a text in the agreed encoding
 
 
+def units_of(encoding: types.PositionEncodingKind | str | None) -> Units:
+    """Return how many units of `encoding` a text takes: UTF-16's where none was agreed on.
+
+    A text may have half of a character, which pygls' own codec cannot count in UTF-8.
+    """
+    if encoding == types.PositionEncodingKind.Utf8:
+        return lambda text: len(text.encode("utf-8", "surrogatepass"))
+    if encoding == types.PositionEncodingKind.Utf32:
+        return len
+    return lambda text: len(text.encode("utf-16-le", "surrogatepass")) // 2
+
+
 def position_in(source: Source | None, place: Location, units: Units) -> types.Position:
     """Return the position in the document: the file, or the cell of a notebook."""
     if source is None:
@@ -67,10 +79,12 @@ class Documents:
             numbers = {cell.document: number for number, cell in enumerate(notebook.cells, 1)}
             return DocumentPlace(path, numbers.get(uri)) if path else None
         path = self.path(uri)
-        if path and not path.endswith(SUFFIXES):
-            language = self._workspace.get_text_document(uri).language_id
-            return DocumentPlace(path) if language == "python" else None
-        return DocumentPlace(path) if path else None
+        return DocumentPlace(path) if path and self._is_python(uri, path) else None
+
+    def _is_python(self, uri: str, path: str) -> bool:
+        if path.endswith(SUFFIXES):
+            return True
+        return self._workspace.get_text_document(uri).language_id == "python"
 
     def path(self, uri: str) -> str | None:
         """Return the absolute path of a URI; an unsaved file is one of the first folder."""

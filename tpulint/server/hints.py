@@ -24,20 +24,28 @@ RULE = "\n\n---\n\n"
 
 
 async def hover(ls: Server, params: types.HoverParams) -> types.Hover | None:
-    uri, here = params.text_document.uri, types.Range(params.position, params.position)
-    written = codes_in_comment(ls, uri, params.position.line)
-    places = [place for place in written if meet(place[1], here)][:1]
-    if not places and (document := await ls.document(uri)):
-        places = [
-            (finding.code, where)
-            for finding in findings_of(document.snapshot, document.place)
-            if meet(where := range_in(document.source, finding.span, ls.units), here)
-        ]
+    """Answer with the page of the code in a comment, else of all findings at the position."""
+    uri = params.text_document.uri
+    here = types.Range(params.position, params.position)
+    for code, where in codes_in_comment(ls, uri, params.position.line):
+        if meet(where, here):
+            return types.Hover(contents=markdown(page(code)), range=where)
+    document = await ls.document(uri)
+    if document is None:
+        return None
+    places = [
+        (finding.code, range_in(document.source, finding.span, ls.units))
+        for finding in findings_of(document.snapshot, document.place)
+    ]
+    places = [(code, where) for code, where in places if meet(where, here)]
     if not places:
         return None
-    pages = RULE.join(map(page, dict.fromkeys(code for code, _ in places)))
-    contents = types.MarkupContent(kind=types.MarkupKind.Markdown, value=pages)
-    return types.Hover(contents=contents, range=places[0][1])
+    pages = map(page, dict.fromkeys(code for code, _ in places))
+    return types.Hover(contents=markdown(RULE.join(pages)), range=places[0][1])
+
+
+def markdown(text: str) -> types.MarkupContent:
+    return types.MarkupContent(kind=types.MarkupKind.Markdown, value=text)
 
 
 def codes_in_comment(ls: Server, uri: str, row: int) -> Iterator[tuple[str, types.Range]]:
@@ -47,8 +55,9 @@ def codes_in_comment(ls: Server, uri: str, row: int) -> Iterator[tuple[str, type
     comment = line.find("#")
     for match in CODE.finditer(line, comment) if comment >= 0 else ():
         if match.group() in CODES:
-            ends = (types.Position(row, ls.units(line[:column])) for column in match.span())
-            yield match.group(), types.Range(*ends)
+            start, end = (ls.units(line[:column]) for column in match.span())
+            where = types.Range(types.Position(row, start), types.Position(row, end))
+            yield match.group(), where
 
 
 def page(code: str) -> str:
@@ -103,6 +112,7 @@ LIFTED = "outside_compilation lifts this callable out of the device's program"
 
 
 async def hints(ls: Server, params: types.InlayHintParams) -> list[types.InlayHint]:
+    """Answer with the hints in a range of a document."""
     document = await ls.document(params.text_document.uri)
     if document is None or not ls.settings.inlay_hints:
         return []

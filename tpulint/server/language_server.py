@@ -29,7 +29,7 @@ from tpulint.check.request import project_of
 from tpulint.collector import collect_and_freeze
 from tpulint.config import ConfigError
 from tpulint.incremental.model import describe
-from tpulint.server.documents import SYNC, DocumentPlace, Documents, Units
+from tpulint.server.documents import SYNC, DocumentPlace, Documents, Units, units_of
 from tpulint.server.project import ClientSettings, ServerProject, Snapshot
 from tpulint.source import Source, UnreadableSource, read_source
 
@@ -207,7 +207,7 @@ class Server(LanguageServer):
 
     @property
     def units(self) -> Units:
-        return self.workspace.position_codec.client_num_units
+        return units_of(self.workspace.position_encoding)
 
     # The project of a file
 
@@ -236,6 +236,7 @@ class Server(LanguageServer):
         return scheduled
 
     def every_folder(self) -> list[Scheduled]:
+        """Return the projects of all workspace folders."""
         return [self.scheduled_of(os.path.join(folder, "")) for folder in self.documents.folders()]
 
     # Changes
@@ -247,6 +248,7 @@ class Server(LanguageServer):
             self.scheduled_of(place.path).change(edited=place.path)
 
     def configure(self) -> None:
+        """Analyze everything again, under the current settings."""
         for scheduled in self.scheduled.values():
             scheduled.change(partial(scheduled.project.configure, self.settings))
 
@@ -290,10 +292,13 @@ class Server(LanguageServer):
             return None
 
     def tell(self, project: ServerProject, snapshot: Snapshot) -> None:
+        """Show each message until there is none, and give the listener the snapshot."""
         for message in snapshot.messages:
             if message not in self._said:
+                self._said.add(message)
                 self.show_error(message)
-        self._said = {*self._said, *snapshot.messages} if snapshot.messages else set()
+        if not snapshot.messages:
+            self._said.clear()
         self._listener(self, project, snapshot)
 
     def show_error(self, message: str) -> None:

@@ -107,6 +107,7 @@ def changed_settings(ls: Server, params: types.DidChangeConfigurationParams) -> 
 
 
 def take_settings(ls: Server, settings: object) -> None:
+    """Take the client's settings, or say what is wrong with them."""
     try:
         ls.settings = settings_of(settings)
     except ConfigError as error:

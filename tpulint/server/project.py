@@ -115,24 +115,7 @@ class ServerProject:
             self._state.validate_partial_check(first)
 
     def _analyzed(self, unsaved: Mapping[str, bytes], first: str | None) -> Snapshot:
-        task = self._task
-        if task is None:
-            self._state = EditorState(driver.build_and_check, self._checkpoint)
-        if task is None or self._outdated:
-            self._outdated = False
-            self._state.refresh()
-            discovered = self._discovered()
-            if task is None or _names(discovered) != _names(task):
-                task = self._task = discovered
-        # What is in the editor and not on the disk yet is looked at, too, if a check of the project
-        # would find it there.
-        known = _names(task)
-        new = sorted(
-            name
-            for path in unsaved
-            if (name := shown(path)) not in known and self._belongs(path, task.request)
-        )
-        task = task._replace(filenames=(*task.filenames, *new))
+        task = self._with_new(self._current_task(), unsaved)
         large = [path for path, data in unsaved.items() if len(data) > limit_of(path)]
         overlay = {shown(path): data for path, data in unsaved.items()} | dict.fromkeys(
             map(shown, large), b""
@@ -148,6 +131,29 @@ class ServerProject:
         sources = {os.path.abspath(name): source for name, source in result.sources.items()}
         messages = tuple(map(str, result.failures))
         return Snapshot(findings, sources, messages, self._state.is_partial)
+
+    def _current_task(self) -> driver.Task:
+        """Return the task; where the disk may have changed, look which files there are."""
+        task = self._task
+        if task is None:
+            self._state = EditorState(driver.build_and_check, self._checkpoint)
+        if task is None or self._outdated:
+            self._outdated = False
+            self._state.refresh()
+            discovered = self._discovered()
+            if task is None or _names(discovered) != _names(task):
+                task = self._task = discovered
+        return task
+
+    def _with_new(self, task: driver.Task, unsaved: Mapping[str, bytes]) -> driver.Task:
+        """Add the files to the task that are in the editor and not on the disk yet."""
+        names = _names(task)
+        new = sorted(
+            name
+            for path in unsaved
+            if (name := shown(path)) not in names and self._belongs(path, task.request)
+        )
+        return task._replace(filenames=(*task.filenames, *new))
 
     def programs_of(self, path: str) -> Sequence[ReadProgram]:
         """Return the programs that read the module at `path` in the last analysis."""
@@ -176,6 +182,7 @@ class ServerProject:
         return driver.discover(request)._replace(failures=())
 
     def _belongs(self, path: str, request: Request) -> bool:
+        """Return whether a check of the project would find the file, were it on the disk."""
         inside = path.startswith(os.path.join(self.root, ""))
         return inside and path.endswith(SUFFIXES) and not left_out(path, request.config_resolver())
 

@@ -135,7 +135,9 @@ class StorageApi:
         if service := _JSON_API.fullmatch(path):
             path = service[2]
             words = [unquote(word) for word in path.split("/")]
-            if answer := (self._upload if service[1] else self._resource)(request, words, query):
+            answer_to = self._upload if service[1] else self._resource
+            answer = answer_to(request, words, query)
+            if answer is not None:
                 return answer
         elif request.method == "POST" and re.fullmatch(r"/oauth2/v\d/token|/token", path):
             # Who has credentials exchanges them: they must not leave this machine.
@@ -147,6 +149,7 @@ class StorageApi:
     def _resource(
         self, request: StorageRequest, words: list[str], query: dict[str, str]
     ) -> Answer | None:
+        """Answer a request about a bucket or an object; None where it is not emulated."""
         match [request.method, *words]:
             case ["POST", "b"]:
                 bucket = str(_body_json(request).get("name", ""))
@@ -168,20 +171,9 @@ class StorageApi:
             case ["POST", "b", bucket, "o", name, "compose"]:
                 sources = _body_json(request).get("sourceObjects", [])
                 stored = [self._fetch(bucket, str(source["name"])) for source in sources]
-                return self._written(self.store.join(stored, bucket, name))
-            case [
-                _,
-                "b",
-                bucket,
-                "o",
-                name,
-                "rewriteTo" | "copyTo" as verb,
-                "b",
-                other,
-                "o",
-                target,
-            ]:
-                return self._copy(verb, self._fetch(bucket, name), other, target)
+                return self._count_written(self.store.join(stored, bucket, name))
+            case [_, "b", bucket, "o", name, "rewriteTo" | "copyTo" as verb, "b", other, "o", copy]:
+                return self._copy(verb, self._fetch(bucket, name), other, copy)
             case ["DELETE", "b", bucket, "o", name]:
                 return self._delete(bucket, name)
             case ["GET", "b", bucket, "o", name] if query.get("alt") == "media":
@@ -317,7 +309,7 @@ class StorageApi:
 
     def _copy(self, verb: str, source: StoredObject, bucket: str, name: str) -> Answer:
         copied = self.store.join([source], bucket, name)
-        answer = self._written(copied)
+        answer = self._count_written(copied)
         if verb == "copyTo":
             return answer
         return _json(
@@ -353,24 +345,25 @@ class StorageApi:
         self.store.path_of(bucket, name)
         if kind == "resumable":
             number = secrets.token_hex(16)
+            upload = Upload(bucket, name, self.store.new_file(), is_new)
             with self._lock:
-                self._uploads[number] = Upload(bucket, name, self.store.new_file(), is_new)
+                self._uploads[number] = upload
             address = f"{request.base}/upload/storage/v1/b/{bucket}/o?uploadType=resumable"
             return Answer(200, {"Location": f"{address}&upload_id={number}"})
         with self.store.new_object() as file:
             for block in blocks:
                 file.write(block)
             stored = self.store.commit(file.name, bucket, name, is_new=is_new)
-        return self._written(stored, hashes=request.wants_hashes)
+        return self._count_written(stored, hashes=request.wants_hashes)
 
     def _continue(self, request: StorageRequest, number: str) -> Answer:
         """Take some of the content of an object, or say how much of it has come."""
-        if number not in self._uploads:
+        upload = self._uploads.get(number)  # another request may drop it
+        if upload is None:
             raise StorageProblem(410, "There is no such upload")
         if request.method == "DELETE":
             self._drop(number)
             return Answer(499)
-        upload = self._uploads[number]
         content_range = re.fullmatch(
             r"bytes (?:(\d+)-(\d+)|\*)/(\d+|\*)", request.headers.get("Content-Range", "bytes 0-*")
         )
@@ -391,7 +384,7 @@ class StorageApi:
             upload.stored = self.store.commit(
                 upload.file.name, upload.bucket, upload.name, is_new=upload.is_new
             )
-        return self._written(upload.stored, hashes=request.wants_hashes)
+        return self._count_written(upload.stored, hashes=request.wants_hashes)
 
     def _append(self, request: StorageRequest, number: str, upload: Upload, start: int) -> None:
         """Write what comes; if the connection ends before it does, what has come counts."""
@@ -414,7 +407,7 @@ class StorageApi:
         with contextlib.suppress(OSError):
             os.unlink(upload.file.name)
 
-    def _written(self, stored: StoredObject, *, hashes: bool = False) -> Answer:
+    def _count_written(self, stored: StoredObject, *, hashes: bool = False) -> Answer:
         """Count an object that was written, and describe it."""
         with self._lock:
             use = self.uses.setdefault(stored.bucket, BucketUse())

@@ -152,7 +152,8 @@ def _credentials() -> Any:
 
 
 def _stored(bucket: str, item: Mapping[str, Any]) -> StoredObject:
-    updated, seconds = str(item.get("updated", "")).replace("Z", "+00:00"), 0.0
+    updated = str(item.get("updated", "")).replace("Z", "+00:00")
+    seconds = 0.0
     with contextlib.suppress(ValueError):  # none, or with digits that Python 3.10 does not read
         seconds = datetime.fromisoformat(updated).timestamp()
     size = int(item.get("size", 0))

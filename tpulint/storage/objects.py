@@ -176,7 +176,8 @@ class ObjectStore:
         for entry in entries:
             if entry.is_symlink():
                 continue
-            is_folder, path = entry.is_dir(), entry.path
+            path = entry.path
+            is_folder = entry.is_dir()
             if is_folder and entry.name.startswith(CONTINUED):
                 longer = text + entry.name.removeprefix(CONTINUED)
                 yield from self._walk(bucket, path, start, deep=deep, text=longer)
@@ -297,10 +298,11 @@ class ObjectStore:
 
     def _differing_in_case(self, path: str) -> str | None:
         """Return the file or folder that the disk takes for `path` or a folder above it."""
+        if not self._disk_ignores_case():
+            return None
         folder = self.folder
-        parts = os.path.relpath(path, folder).split(os.sep) if self._disk_ignores_case() else []
         with contextlib.suppress(OSError):
-            for part in parts:
+            for part in os.path.relpath(path, folder).split(os.sep):
                 entries = os.listdir(folder)
                 if part not in entries:
                     alike = (entry for entry in entries if entry.casefold() == part.casefold())
@@ -419,11 +421,9 @@ def first_sorted(items: Iterator[StoredObject], most: int, after: str) -> list[S
     One or two need no order: TensorFlow asks so whether there are any.
     """
     rest = (item for item in items if item.name > after)
-    return (
-        list(itertools.islice(rest, most))
-        if most <= 2
-        else sorted(rest, key=attrgetter("name"))[:most]
-    )
+    if most <= 2:
+        return list(itertools.islice(rest, most))
+    return sorted(rest, key=attrgetter("name"))[:most]
 
 
 def _remove_if_there(path: str) -> None:

@@ -18,6 +18,7 @@ import sys
 
 def main() -> None:
     """Wait for a connection, serve, and end with the input."""
+    # Unbuffered: what comes after the line stays in the pipe, where the server waits for it.
     settings = io.FileIO(0, closefd=False).readline()
     if not settings.endswith(b"\n"):
         return

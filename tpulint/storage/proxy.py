@@ -18,7 +18,6 @@ import time
 import urllib.request
 from collections.abc import Mapping
 from dataclasses import dataclass
-from http.client import HTTPConnection, HTTPException
 from http.server import BaseHTTPRequestHandler
 from io import BufferedIOBase
 from typing import Any
@@ -138,7 +137,7 @@ class StorageConnection(BaseHTTPRequestHandler):
         """Connect to another host, by the user's own proxy if there is one, and pass all on."""
         try:
             remote = self._connected(host, port)
-        except (OSError, ValueError, HTTPException):
+        except (OSError, ValueError):
             self.send_error(502)
         else:
             with remote:
@@ -153,14 +152,21 @@ class StorageConnection(BaseHTTPRequestHandler):
         if not proxy or is_excepted:
             return socket.create_connection((host.strip("[]"), port), SECONDS)
         parts = urlsplit(proxy if "//" in proxy else f"//{proxy}")
-        headers = {"Host": f"{host}:{port}"}
+        remote = socket.create_connection((parts.hostname or "", parts.port or 80), SECONDS)
+        lines = [f"CONNECT {host}:{port} HTTP/1.1", f"Host: {host}:{port}"]
         if parts.username or parts.password:
             user = f"{unquote(parts.username or '')}:{unquote(parts.password or '')}"
-            headers["Proxy-Authorization"] = f"Basic {base64.b64encode(user.encode()).decode()}"
-        remote = HTTPConnection(parts.hostname or "", parts.port or 80, timeout=SECONDS)
-        remote.set_tunnel(host, port, headers)
-        remote.connect()
-        return remote.sock
+            lines.append(f"Proxy-Authorization: Basic {base64.b64encode(user.encode()).decode()}")
+        remote.sendall("\r\n".join([*lines, "", ""]).encode())
+        head = b""
+        while not head.endswith(b"\r\n\r\n"):
+            byte = remote.recv(1)  # what comes after the head is the client's
+            if not byte or len(head) > 1 << 16:
+                raise OSError("the proxy has closed the connection")
+            head += byte
+        if b" 200" not in head.split(b"\r\n", 1)[0]:
+            raise OSError("the proxy has refused the connection")
+        return remote
 
     def log_message(self, format: str, *args: Any) -> None:
         """Print nothing: the output is the program's."""

@@ -175,7 +175,7 @@ def test_a_client_that_is_not_tensorflow_is_handed_through(
                 there.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
                 assert here.recv(10000).startswith(b"HTTP/1.1 200 ")
         served.close()
-    assert head.startswith(b"CONNECT www.googleapis.com:443 HTTP/1.")
+    assert head.startswith(b"CONNECT www.googleapis.com:443 HTTP/1.1\r\n")
     assert base64.b64encode(b"me:word") in head
     assert served.token.encode() not in head
 
