@@ -107,10 +107,12 @@ def codes_of(selector: str) -> frozenset[str]:
 
 
 def performance_codes() -> frozenset[str]:
+    """Return the codes of the rules that are off unless they are asked for."""
     return frozenset(code for code, row in CODES.items() if row.severity is Severity.PERFORMANCE)
 
 
 def codes_by_default() -> frozenset[str]:
+    """Return the codes that a check reports if nothing is selected."""
     return frozenset(CODES) - performance_codes()
 
 
@@ -120,7 +122,8 @@ def codes_selected_by(selector: str) -> frozenset[str]:
     `ALL` and what all codes of a package begin with name no family of rules, so they do not turn
     on those about performance.
     """
-    codes, names_family = codes_of(selector), any(map(str.isdigit, selector)) or "-" in selector
+    codes = codes_of(selector)
+    names_family = any(map(str.isdigit, selector)) or "-" in selector
     return codes if names_family else codes - performance_codes()
 
 

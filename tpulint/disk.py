@@ -129,6 +129,7 @@ def take_passed_over() -> tuple[PassedOver, ...]:
 
 
 def note_passed_over(files: tuple[PassedOver, ...]) -> None:
+    """Note files that another process has passed over."""
     _passed_over.update({file.path: file for file in files})
 
 

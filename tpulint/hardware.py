@@ -96,10 +96,15 @@ def row_major(shape: Sequence[int], dtype: str) -> Layout:
 
 def best_layout(shape: Sequence[int], dtype: str) -> Layout:
     """Return the layout that takes `least_bytes`: only its minor dimension is padded."""
-    axes = range(len(shape) - 1, -1, -1)
-    orders = [(minor, *(axis for axis in axes if axis != minor)) for minor in reversed(axes)]
-    layouts = [Layout(order, ((LANES,),)) for order in orders or [()]]
-    return min(layouts, key=lambda layout: padded_bytes(shape, dtype, layout))
+    return min(
+        (Layout(_with_minor(minor, len(shape)), ((LANES,),)) for minor in range(len(shape))),
+        key=lambda layout: padded_bytes(shape, dtype, layout),
+        default=Layout((), ((LANES,),)),
+    )
+
+
+def _with_minor(minor: int, rank: int) -> tuple[int, ...]:
+    return (minor, *(axis for axis in reversed(range(rank)) if axis != minor))
 
 
 def least_bytes(shape: Sequence[int], dtype: str) -> int:

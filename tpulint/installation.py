@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 
 PROJECT = "tpulint"
 
 
 def install(extra: str) -> str:
+    """Return the command that installs an extra."""
     return f"python -m pip install {requirement(extra)}"
 
 
@@ -16,9 +16,12 @@ def requirement(extra: str) -> str:
     """Return the argument of pip: a checkout or a commit, where tpulint is from one."""
     from importlib.metadata import PackageNotFoundError, distribution
 
-    with contextlib.suppress(PackageNotFoundError):
-        if (origin := distribution(PROJECT).read_text("direct_url.json")) is not None:
-            return _from_origin(origin, extra)
+    try:
+        origin = distribution(PROJECT).read_text("direct_url.json")
+    except PackageNotFoundError:
+        origin = None
+    if origin is not None:
+        return _from_origin(origin, extra)
     folder = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     if os.path.exists(os.path.join(folder, "pyproject.toml")):
         return f"'{folder}[{extra}]'"  # a checkout on the path

@@ -99,10 +99,12 @@ def unindented(cell: str) -> str:
 
 
 def passed_over(cell: str) -> str:
+    """Return the cell with nothing in it to read."""
     return "\n".join(f"pass{MARK}{line}" for line in cell.split("\n"))
 
 
 def restored(line: str) -> str:
+    """Return the line as it is in the notebook."""
     measured = MEASURED_STAND_IN.match(line)
     if measured:
         return f"{measured[1]}{measured[4].ljust(len(measured[2]))}{measured[3]}{measured[5]}"
@@ -227,13 +229,22 @@ SURROGATE = re.compile("[\ud800-\udfff]")
 LONE = ("a cell holds half of a character: a lone surrogate", 1, 1)
 
 
-def read_notebook(
-    data: bytes,
-) -> tuple[str, tuple[tuple[int, int, int], ...], tuple[tuple[str, int, int], ...]]:
-    """Return the code cells as one Python text, where each is in it, and what is wrong with them.
+class NotebookText(NamedTuple):
+    """The code cells of a notebook as one Python text.
 
-    That is the (cell number, first row, last row) of each, and the (reason, row, column) of those
-    that are no Python, which are passed over. Raises UnreadableSource for what is no notebook.
+    cells: the (cell number, first row, last row) of each. problems: the (reason, row, column)
+    of the cells that are no Python, which are passed over.
+    """
+
+    text: str
+    cells: tuple[tuple[int, int, int], ...]
+    problems: tuple[tuple[str, int, int], ...]
+
+
+def read_notebook(data: bytes) -> NotebookText:
+    """Return the code cells as one text; a cell that is no Python costs that cell only.
+
+    Raises UnreadableSource for what is no notebook.
     """
     texts, spans, problems, row = [], [], [], 1
     for number, cell in code_cells(load(data)):
@@ -246,7 +257,7 @@ def read_notebook(
         if problem is not None:
             problems.append((problem[0], row + problem[1] - 1, problem[2]))
         row = last + 1
-    return "".join(texts), tuple(spans), tuple(problems)
+    return NotebookText("".join(texts), tuple(spans), tuple(problems))
 
 
 def python_cells(data: bytes) -> bytes | None:

@@ -214,6 +214,7 @@ class HostOrder(Generic[NodeT]):
         self._graph = graph
 
     def placement(self, node: NodeT) -> Placement:
+        """Return when a host node runs."""
         needs_device = self._needs_device[node]
         if needs_device is Truth.NO:
             return Placement(Phase.BEFORE, is_definite=True)

@@ -237,6 +237,7 @@ def require(options: PluginOptions) -> None:
 
 
 def installed_plugins() -> list[tuple[Plugin, list[EntryPoint]]]:
+    """Return the distributions with entry points of tpulint, by name."""
     path = search_path()
     if not any(map(_names_tpulint, path)):
         return []  # importing importlib.metadata takes longer than most checks

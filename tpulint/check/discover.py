@@ -215,11 +215,13 @@ class Task(NamedTuple):
         return self._replace(filenames=own, context=context)
 
     def passing_over(self, files: Iterable[disk.PassedOver]) -> Task:
+        """Return the task with lines about files that were passed over."""
         refused = {failure.path for failure in self.failures}
         large, special = lines_about(file for file in files if shown(file.path) not in refused)
         return self._replace(warnings=(*self.warnings, *large), notes=(*self.notes, *special))
 
     def noting(self, note: str) -> Task:
+        """Return the task with one more line for a verbose check."""
         return self._replace(notes=(*self.notes, note))
 
 
@@ -231,6 +233,7 @@ def lines_about(files: Iterable[disk.PassedOver]) -> tuple[list[str], list[str]]
 
 
 def find_files(request: Request, progress: Progress) -> Task:
+    """Find the files of the request, and the project around them."""
     closest = request.config_resolver()
     if request.stdin is not None:
         path = os.path.abspath(request.stdin_filename)

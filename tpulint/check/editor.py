@@ -67,9 +67,9 @@ class LaneRecorder:
 
     def by_row(self, path: str) -> dict[int, set[str]]:
         """Return the lanes of the functions in the module at `path` by their first row."""
-        module, lanes = self._called.get(path, (None, {}))
-        if module is None:
+        if path not in self._called:
             return {}
+        module, lanes = self._called[path]
         return {module.span(place).start.row: names for place, names in lanes.items()}
 
 

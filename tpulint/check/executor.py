@@ -211,14 +211,20 @@ class _Searcher:
         prefiltered = step(self.batch, filenames, self._targets, graph=self._graph)
         paths = map(os.path.abspath, filenames)
         imports = {path: self._graph.imported(path) for path in paths}
-        asked = (self._for_imports.take(), self._for_names.take())
-        return Search(prefiltered, imports, *asked, take_passed_over())
+        return Search(
+            prefiltered,
+            imports,
+            self._for_imports.take(),
+            self._for_names.take(),
+            take_passed_over(),
+        )
 
 
 _searcher: _Searcher | None = None
 
 
 def _begin(batch: Batch) -> None:
+    """Start a process that works for another."""
     global _searcher
     _searcher = _Searcher(batch)
     _begin_afresh()

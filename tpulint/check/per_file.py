@@ -87,9 +87,14 @@ def checked(root: str, here: str) -> CheckedProject:
 def request_of(closest: Closest, folder: str) -> driver.Request:
     """Ask for one process: the tools that ask file by file have their own."""
     config = closest.of(folder)
-    codes, cache = codes_by(config, RuleSelection()), cache_place(config, folder).directory
-    request = driver.Request(config._replace(jobs=1), codes, cache=cache, closest=closest)
-    return request._replace(fixes=False, noqa=False)
+    return driver.Request(
+        config._replace(jobs=1),
+        codes_by(config, RuleSelection()),
+        cache=cache_place(config, folder).directory,
+        fixes=False,
+        noqa=False,
+        closest=closest,
+    )
 
 
 def is_saved(filename: str, data: bytes) -> bool:

@@ -203,10 +203,9 @@ def split_into_programs(
         if not batch.context or not to_report.isdisjoint(group.all):
             states = ((path, placement.of(path)) for path in group.seeds)
             placed = tuple((path, state) for path, state in states if state is not None)
-            seeds_of, callers_of = (
-                tuple(names[path] for path in paths) for paths in (group.seeds, group.callers)
-            )
-            jobs.append(Job(seeds_of, placed, len(group.all), callers_of))
+            shown_seeds = tuple(names[path] for path in group.seeds)
+            shown_callers = tuple(names[path] for path in group.callers)
+            jobs.append(Job(shown_seeds, placed, len(group.all), shown_callers))
     return jobs
 
 
@@ -239,11 +238,12 @@ class SoftPlacement:
         """Return what holds where the module at `path` is run: ON in every program, or PERHAPS."""
         if not self._setters:
             return None
-        states = {
-            next((state for state, files in self._led_to.items() if entry in files), None)
-            for entry in self._programs(path)
-        }
+        states = {self._in_program(entry) for entry in self._programs(path)}
         return ON if states == {ON} else PERHAPS if states != {None} else None
+
+    def _in_program(self, entry: str) -> str | None:
+        """Return what the program that starts at `entry` asks for."""
+        return next((state for state in (ON, PERHAPS) if entry in self._led_to[state]), None)
 
     def _importers_of(self, path: str) -> Sequence[str]:
         return self._importers.get(path, ())

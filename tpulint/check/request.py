@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import itertools
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
@@ -77,6 +76,7 @@ class Request(NamedTuple):
 
 
 def codes_by(config: Config, layer: RuleSelection) -> frozenset[str]:
+    """Return the codes that a configuration and the command line ask for."""
     own = RuleSelection(config.select, config.extend_select, config.ignore, config.performance)
     return _selected(plugins.active(), own, layer)
 
@@ -87,6 +87,7 @@ def _selected(_: plugins.PluginSet, *layers: RuleSelection) -> frozenset[str]:
 
 
 def settings_of(config: Config) -> Settings:
+    """Return the part of a configuration that the analysis needs."""
     return settings_from(config, plugins.active().boundary_names)
 
 
@@ -124,8 +125,14 @@ def project_of(path: str) -> str | None:
         return repository
     above = list(_upwards(path))
     built = [folder for folder in above if _holds(folder, BUILDS)]
-    packages = itertools.takewhile(lambda folder: _holds(folder, (PACKAGE,)), above)
-    return next(reversed(built or list(packages)), None)
+    if built:
+        return built[-1]
+    package = None
+    for folder in above:
+        if not _holds(folder, (PACKAGE,)):
+            break
+        package = folder
+    return package
 
 
 def repository_of(path: str) -> str | None:

@@ -117,7 +117,7 @@ def result_without_findings(analysis: Analysis, task: Task) -> CheckResult:
     programs = [program for program in analysis.programs if not wanted.isdisjoint(program.files)]
     coverage = Coverage(
         len({program.begins for program in programs}),
-        len(wanted.intersection(*[[name for program in programs for name in program.files]])),
+        len(wanted.intersection(name for program in programs for name in program.files)),
         len(wanted),
         sum(program.unreached for program in programs),
         analysis.using,
@@ -267,6 +267,8 @@ def rendered(result: CheckResult, style: Style) -> tuple[str, list[str]]:
         text = load(style.output_format)(result.findings, context)
     # What the formats for people end with, for those that do not.
     if not style.quiet and (not style.for_people or style.statistics):
-        messages += summary.hidden_lines(result.hidden, result.unset) if result.hidden else []
-        messages += [] if style.statistics else summary.unfollowed_lines(result.unfollowed)
+        if result.hidden:
+            messages += summary.hidden_lines(result.hidden, result.unset)
+        if not style.statistics:
+            messages += summary.unfollowed_lines(result.unfollowed)
     return text, messages

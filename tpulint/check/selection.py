@@ -5,7 +5,6 @@ git says what has changed: since a revision, or among what is staged for a commi
 
 from __future__ import annotations
 
-import contextlib
 import os
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -35,6 +34,7 @@ class Changes(NamedTuple):
     untracked: frozenset[str] = frozenset()
 
     def leave_out(self, path: str) -> bool:
+        """Return whether a file is not tracked and to be left out."""
         folders = tuple(name for name in self.untracked if name.endswith(os.sep))
         return path in self.untracked or path.startswith(folders)
 
@@ -189,7 +189,8 @@ def affected_part(task: Task) -> Task:
     by_path = {os.path.realpath(name): name for name in task.filenames + task.context}
     if not by_path:
         return task
-    folder, revision = os.path.commonpath(map(os.path.dirname, by_path)), task.request.changed_since
+    folder = os.path.commonpath(list(map(os.path.dirname, by_path)))
+    revision = task.request.changed_since
     if revision is not None:
         changes = Repository(folder, "--changed-since").since(revision)
     else:
@@ -242,10 +243,11 @@ def groups(by_path: dict[str, str], settings: Iterable[Settings]) -> list[list[s
 
 def names_tpu_api(path: str, wrappers: Iterable[tuple[str, ...]]) -> bool:
     """Return whether the bytes of the file name the TPU API under any of the settings."""
-    with contextlib.suppress(OSError):
+    try:
         data = read_regular(path)
-        return any(is_start(data, names) for names in wrappers)
-    return False
+    except OSError:
+        return False
+    return any(is_start(data, names) for names in wrappers)
 
 
 def balance(file_groups: list[list[str]], count: int) -> list[list[str]]:
@@ -262,9 +264,10 @@ def balance(file_groups: list[list[str]], count: int) -> list[list[str]]:
 
 def size(path: str) -> int:
     """Return the bytes of a file; of one that cannot be read, none."""
-    with contextlib.suppress(OSError):
+    try:
         return os.stat(path).st_size
-    return 0
+    except OSError:
+        return 0
 
 
 def in_shard(which: tuple[int, int], task: Task) -> Task:

@@ -10,11 +10,10 @@ import importlib.util
 import os
 import re
 import sys
-from functools import partial
 
 from tpulint.cache_dir import clear, is_ours
 from tpulint.check.request import cache_place
-from tpulint.cli.report import colored, print_messages, put_out, width
+from tpulint.cli.report import colored, print_messages, width, write_output
 from tpulint.cli.request import activate, closest, print_problems, request_of_file
 from tpulint.codes import SHAPE
 from tpulint.config import ConfigError
@@ -34,7 +33,8 @@ def explain(options: argparse.Namespace) -> int:
     from tpulint.explain.explanation import as_json, explanation_text
 
     path, row = split_row(options.place)
-    is_project, is_json = row is None and os.path.isdir(path), options.output_format == "json"
+    is_project = row is None and os.path.isdir(path)
+    is_json = options.output_format == "json"
     request = request_of_file("explain", options, path, is_project=is_project)
     if is_project:
         from tpulint.explain.project import explain_project, project_text
@@ -72,7 +72,7 @@ def draw(options: argparse.Namespace) -> int:
     print_messages(drawn.messages)
     context = RenderContext(os.getcwd(), drawn.sources, color=colored(options), width=width())
     written = load(options.output_format)(drawn.program, context)
-    put_out(options, written, sys.stdout)
+    write_output(options, written, sys.stdout)
     return 0
 
 
@@ -99,7 +99,7 @@ def merge(options: argparse.Namespace) -> int:
         text, findings = merged(texts)
     except Unmergeable as error:
         raise ConfigError(f"merge: {error}") from None
-    put_out(options, text, sys.stdout)
+    write_output(options, text, sys.stdout)
     return 1 if findings and not options.exit_zero else 0
 
 
@@ -112,9 +112,10 @@ def show_rule(options: argparse.Namespace) -> int:
     if options.all and options.code is not None:
         raise ConfigError("rule: give one CODE, or --all")
     print_problems(activate(options, "."))
-    is_list = options.code is None and not options.all
-    written = rule_list if is_list else partial(rule_page, options.code)
-    sys.stdout.write(written(options.output_format))
+    if options.code is None and not options.all:
+        sys.stdout.write(rule_list(options.output_format))
+    else:
+        sys.stdout.write(rule_page(options.code, options.output_format))
     return 0
 
 
@@ -124,15 +125,18 @@ def show_config(options: argparse.Namespace) -> int:
         return 0
     from tpulint.output.reference import explained_key, settings
 
-    is_place = os.path.lexists(options.path)
-    if not is_place and options.path not in KEYS:
+    if not os.path.lexists(options.path):
+        if options.path in KEYS:
+            print_problems(activate(options, "."))
+            config = closest(options, ".").of(os.getcwd())
+            sys.stdout.write(explained_key(KEYS[options.path], config))
+            return 0
         near = nearest(options.path, list(KEYS), 0.6)
         raise ConfigError(f"{options.path}: no such file or directory, and no key{near}")
-    full = os.path.abspath(options.path if is_place else ".")
+    full = os.path.abspath(options.path)
     folder = full if os.path.isdir(full) else os.path.dirname(full)
     print_problems(activate(options, folder))
-    config = closest(options, folder).of(folder)
-    sys.stdout.write(settings(config) if is_place else explained_key(KEYS[options.path], config))
+    sys.stdout.write(settings(closest(options, folder).of(folder)))
     return 0
 
 
@@ -151,9 +155,10 @@ def clean(options: argparse.Namespace) -> int:
         raise ConfigError(f"{directory}: not removed: it is a link")
     if os.path.isdir(directory):
         try:
-            print(f"Removed {'' if clear(directory) else 'the cache in '}{directory}")
+            is_gone = clear(directory)
         except OSError as error:
             raise ConfigError(f"{directory}: cannot be removed: {error.strerror}") from None
+        print(f"Removed {directory}" if is_gone else f"Removed the cache in {directory}")
     return 0
 
 

@@ -207,9 +207,11 @@ def report_of(
     findings = result.findings if result else []
     faults = []
     for failure in failures:
-        finding = next((found for found in findings if found.code in failure.rules), None)
-        if code := finding.code if finding else failure.code:
-            faults.append(RunFault(failure.kind, code, failure.place, finding))
+        same = [finding for finding in findings if finding.code in failure.rules]
+        if same:
+            faults.append(RunFault(failure.kind, same[0].code, failure.place, same[0]))
+        elif failure.code:
+            faults.append(RunFault(failure.kind, failure.code, failure.place, None))
     ran = FinishedRun(
         f"In [{running_number(shell)}]",
         str(machine),

@@ -16,11 +16,12 @@ INTERRUPTED = 130
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; the answer is the exit status."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     if words in (["version"], ["--version"], ["-V"]):  # at once, with nothing else imported
         print(f"tpulint {__version__}")
         return 0
-    ends_here = arguments is None  # the process does, with the command
+    ends_here = arguments is None  # the process ends with the command
     try:
         from tpulint.cli.options import run
 

@@ -70,8 +70,13 @@ class Parser(argparse.ArgumentParser):
         }
 
     def commands(self) -> dict[str, Parser]:
-        groups = [act for act in self._actions if isinstance(act, argparse._SubParsersAction)]
-        return {name: parser for group in groups for name, parser in group.choices.items()}
+        """Return the parsers of the commands below this one, by name."""
+        return {
+            name: parser
+            for action in self._actions
+            if isinstance(action, argparse._SubParsersAction)
+            for name, parser in action.choices.items()
+        }
 
 
 # Completion scripts for shells, made from the parsers themselves.

@@ -37,6 +37,7 @@ def missing_tensorflow() -> str:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add --tpulint-emulate and --tpulint-storage."""
     group = parser.getgroup("tpulint")
     text = (
         "the directory of the buckets of tests on an emulated TPU (.tpulint_storage); `cloud` "
@@ -48,10 +49,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    """Register the marker."""
     config.addinivalue_line("markers", MARKER)
 
 
 def pytest_report_header(config: pytest.Config) -> str | None:
+    """Report what the tests run on."""
     machine = config.getoption("--tpulint-emulate")
     return f"tpulint: an emulated TPU of {described(machine)}" if machine else None
 

@@ -36,7 +36,7 @@ def report(options: argparse.Namespace, result: CheckResult, fixed: int, stream:
     text, messages = driver.render(result, style)
     write_messages(options, result.with_messages(messages))
     if options.output_file is not None or not options.silent:
-        put_out(options, text, stream)
+        write_output(options, text, stream)
     return status(options, result, bool(result.findings))
 
 
@@ -73,13 +73,14 @@ def print_messages(messages: Iterable[str]) -> None:
 
 
 def status(options: argparse.Namespace, result: CheckResult, has_findings: bool) -> int:
+    """Return the exit status of a run that is over: 2 where something was not done."""
     return 2 if result.failures else int(has_findings and not options.exit_zero)
 
 
 # Files and streams written whole, and never over another program's change.
 
 
-def put_out(options: argparse.Namespace, text: str, stream: TextIO) -> None:
+def write_output(options: argparse.Namespace, text: str, stream: TextIO) -> None:
     """Write the text to the output file, or where there is none to the stream."""
     if options.output_file is not None:
         write_file(options.output_file, text.encode("utf-8", "surrogateescape"))

@@ -73,7 +73,7 @@ def find_config(start: str) -> Config:
 
 
 def _table_in(directory: str) -> tuple[Mapping[str, object], str] | None:
-    """Return the table of the first of FILES in `directory`, and the file; it may hold none."""
+    """Return the first table of FILES in a folder, and its file: a pyproject.toml may hold none."""
     for name in FILES:
         path = os.path.join(directory, name)
         table = read_table(path) if is_regular(path) else None
@@ -86,8 +86,10 @@ def is_regular(path: str) -> bool:
     """Return whether there is a file; what only has the name of one is passed over."""
     try:
         disk.require_readable(path, disk.CONFIGURATION_LIMIT_BYTES)
-    except OSError as error:
-        return isinstance(error, disk.TooLargeFileError)
+    except disk.TooLargeFileError:
+        return True
+    except OSError:
+        return False
     return True
 
 
@@ -97,6 +99,7 @@ def load_config(path: str) -> Config:
 
 
 def _extended(table: Mapping[str, object], path: str) -> Config:
+    """Return the table of the file `path` over the files that it extends."""
     config = Config()
     for file, own in reversed(_chain(table, path)):
         config = from_table(own, file, config)

@@ -130,6 +130,7 @@ class Config(NamedTuple):
 
     @property
     def cache_path(self) -> str:
+        """The directory of the cache on this machine."""
         directory = CACHE if self.shared_cache else self.cache_dir or CACHE
         return os.path.join(self.root, directory)
 
@@ -149,6 +150,7 @@ class Config(NamedTuple):
 
     @property
     def excluded(self) -> tuple[str, ...]:
+        """The patterns of what is left out."""
         first = DEFAULT_EXCLUDE if self.exclude is None else self.exclude
         return (*first, *self.extend_exclude)
 
@@ -158,6 +160,7 @@ class Config(NamedTuple):
 
 
 def overridden(config: Config, key: str, value: Any, origin: str) -> Config:
+    """Return `config` with the value of `key`, already read, replaced."""
     origins = {**dict(config.origins), key: origin}
     changes: dict[str, Any] = {KEYS[key].field: value, "origins": tuple(origins.items())}
     return config._replace(**changes)

@@ -8,7 +8,7 @@ import io
 import keyword
 import os
 import tokenize
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from tpulint.absint.domain.events import Cluster, Computation
 from tpulint.absint.domain.program import Feed
@@ -83,7 +83,10 @@ class _Account:
         self.looks = events.Looks()
         self.events: list[events.Recorded] = []
         self.read = False
-        # Read the programs that reach the file, and run the rules on them.
+        self._read_programs(task)
+
+    def _read_programs(self, task: driver.Task) -> None:
+        """Read the programs that reach the file, and run the rules on them."""
         batch, graph = driver.programs_around(task, self.source.filename)
         # One that is not selected looks, too.
         batch = batch._replace(codes=batch.codes | codes_by_default())
@@ -104,10 +107,11 @@ class _Account:
                 modules = len(program.modules)
                 number = f"{modules} module{'s' if modules != 1 else ''} read"
                 self.reasons.append(f"read in the program of {roots} ({number})")
-            here = events.events_in(program, self.path, self.rows if row is not None else None)
+            rows = self.rows if self.row is not None else None
+            here = events.events_in(program, self.path, rows)
             self.events += here
             results = driver.rule_results(program, batch)
-            self.looks.run(program, results, here if row is not None else ())
+            self.looks.run(program, results, here if self.row is not None else ())
         if not self.read:
             self.reasons.append(
                 not_reached(self.path, graph.programs.jobs, self.recorder.skipped_calls)
@@ -121,16 +125,17 @@ class _Account:
         return Explanation(self.source.filename, self.read, reasons, file, line)
 
     def _file(self, resolution: events.Resolution) -> FileNote:
-        computations, clusters, feeds = (
-            events.in_words(event for event in self.events if isinstance(event, kind))
-            for kind in (Computation, Cluster, Feed)
-        )
         functions = []
         for row, name in function_rows(self.source.text):
             lanes, left_out = self.recorder.lanes[row], self.recorder.left_out[row]
             functions.append(FunctionNote(name, row, tuple(sorted(lanes)), tuple(sorted(left_out))))
-        findings = resolution.in_file(self.looks.findings)
-        return FileNote(computations, clusters, feeds, tuple(functions), findings)
+        return FileNote(
+            events.in_words(event for event in self.events if isinstance(event, Computation)),
+            events.in_words(event for event in self.events if isinstance(event, Cluster)),
+            events.in_words(event for event in self.events if isinstance(event, Feed)),
+            tuple(functions),
+            resolution.in_file(self.looks.findings),
+        )
 
     def _line(self, row: int, resolution: events.Resolution) -> LineNote:
         contexts = list(self.recorder.reached.values())
@@ -204,14 +209,10 @@ def dotted_names(text: str, rows: range) -> list[str]:
     Of `self.total.assign` these are `self`, `self.total` and `self.total.assign`.
     """
     lines = text.splitlines(keepends=True)[rows.start - 1 : rows.stop - 1]
-    read = io.StringIO("".join(lines).lstrip()).readline
-    tokens: list[tokenize.TokenInfo] = []
-    with contextlib.suppress(tokenize.TokenError, SyntaxError):  # the rest is no Python
-        tokens.extend(tokenize.generate_tokens(read))
     names: list[str] = []
     before = ""  # the dotted name that ends at the last token
     dot = False
-    for token in tokens:
+    for token in _tokens("".join(lines).lstrip()):
         if token.type == tokenize.NAME and not keyword.iskeyword(token.string):
             before = f"{before}.{token.string}" if dot and before else token.string
             if not dot or "." in before:
@@ -222,6 +223,12 @@ def dotted_names(text: str, rows: range) -> list[str]:
         else:
             before, dot = "", False
     return list(dict.fromkeys(names))
+
+
+def _tokens(text: str) -> Iterator[tokenize.TokenInfo]:
+    """Yield the tokens of `text` as far as it can be tokenized."""
+    with contextlib.suppress(tokenize.TokenError, SyntaxError):
+        yield from tokenize.generate_tokens(io.StringIO(text).readline)
 
 
 # The reason why a file is part of an analysis, or is not.

@@ -257,8 +257,9 @@ def describe(event: Recorded) -> str:
             details = ", outside every TPU computation"
         case Cluster(computation=Computation() as computation):
             waits = HappensBefore(computation).waits_for(event)
-            details = f"; the device {'waits' if waits is Truth.YES else 'may wait'} for it"
-            details = "; nothing waits for it" if waits is Truth.NO else details
+            details = "; nothing waits for it"
+            if waits is not Truth.NO:
+                details = f"; the device {'waits' if waits is Truth.YES else 'may wait'} for it"
         case ApiCall():
             details = f" -> {event.result!r}"
         case Use(certainty=Certainty.POSSIBLE):
@@ -383,19 +384,25 @@ class Resolution:
         """Return what became of each rule at `rows`: its findings there, else why there is none."""
         notes: list[RuleNote] = []
         for code, row in CODES.items():
-            # A finding is here with a step of its trace, too.
             here = {
                 finding
                 for finding in findings
-                if finding.code == code
-                for span in (finding.span, *(step.span for step in finding.trace))
-                if span.filename == self.filename and span.start.row in rows
+                if finding.code == code and self._is_at(finding, rows)
             }
             notes += map(self.note, sorted(here, key=lambda finding: finding.span))
             if not here:
-                looked = "; ".join(looks.of(code))
-                state, detail = ("silent", f"it looked at {looked}") if looked else (NOTHING, "")
-                if code in looks.failures:
-                    state, detail = "failed", looks.failures[code]
+                state, detail = _silence(code, looks)
                 notes.append(RuleNote(code, row.name, state, detail))
         return tuple(notes)
+
+    def _is_at(self, finding: Finding, rows: range) -> bool:
+        """Return whether the finding, or a step of its trace, is at one of the rows."""
+        spans = [finding.span, *(step.span for step in finding.trace)]
+        return any(span.filename == self.filename and span.start.row in rows for span in spans)
+
+
+def _silence(code: str, looks: Looks) -> tuple[str, str]:
+    if code in looks.failures:
+        return "failed", looks.failures[code]
+    looked = looks.of(code)
+    return ("silent", f"it looked at {'; '.join(looked)}") if looked else (NOTHING, "")

@@ -134,8 +134,10 @@ NOTHING = "nothing here"
 def explanation_text(explanation: Explanation) -> str:
     lines = [f"{explanation.filename}: {'read' if explanation.read else 'not read'}"]
     lines += [f"  {reason}" for reason in explanation.reasons]
-    lines += _file(explanation.file) if explanation.file is not None else ()
-    lines += _line(explanation.line) if explanation.line is not None else ()
+    if explanation.file is not None:
+        lines += _file(explanation.file)
+    if explanation.line is not None:
+        lines += _line(explanation.line)
     return "".join(f"{shown(line)}\n" for line in lines)
 
 

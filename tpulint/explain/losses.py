@@ -121,8 +121,10 @@ class Losses:
             return self._known(node.callee) or self._of_call(frame, node)
         for part in nodes.walk(node):  # from the outside to the inside
             if isinstance(part, nodes.Expression) and part is not node:
-                lost = lost or self._known(part)
-        return lost or self._came_up(frame, node)
+                lost = self._known(part)
+                if lost is not None:
+                    return lost
+        return self._came_up(frame, node)
 
     def _noted(self, node: nodes.Expression) -> tuple[Value, LostValue | None]:
         _, value, loss = self._of_nodes.get(id(node), (node, UNKNOWN, None))

@@ -73,10 +73,13 @@ def explain_project(request: Request) -> ProjectExplanation:
     failures = [*task.failures, *graph.failures]
     notes = []
     for job in graph.programs.jobs:
-        if built := driver.read_program(batch, job).program:
-            failures += built.failures
-            note = _note(built, job, wanted)
-            notes += [note] if built.is_for_tpu and note.files else []
+        built = driver.read_program(batch, job).program
+        if built is None:
+            continue
+        failures += built.failures
+        note = _note(built, job, wanted)
+        if built.is_for_tpu and note.files:
+            notes.append(note)
     read = {name for note in notes for name in note.files}
     unread = tuple(_unread(batch, graph.programs.jobs, sorted(wanted - read)))
     words = tuple(map(str, failures))

@@ -30,6 +30,7 @@ KEPT = ("findings", "messages", "skipped", "unfollowed", "passed_over", "program
 
 
 def encoded(value: object) -> str:
+    """Return a value of named tuples, tables, sets, enumerations and words as text."""
     return json.dumps(value, separators=(",", ":"), default=_plain)
 
 
@@ -104,6 +105,7 @@ def optional(cls: Callable[..., T]) -> Callable[[Row], tuple[T | None]]:
 
 @functools.cache
 def _decoder(hint: Any) -> Decode:
+    """Return what decodes values of a type: a union is one class or several plain ones, or None."""
     origin, arguments = get_origin(hint), get_args(hint)
     if origin is None:
         if hasattr(hint, "_fields"):
@@ -183,12 +185,15 @@ def decoded_facts(texts: Iterable[str]) -> list[FileFacts] | None:
 
 
 def dependencies_row(dependencies: DiskDependencies, paths: Paths) -> dict[str, object]:
-    relative, listings = paths.relative, dependencies.listings.items()
+    """Return dependencies for JSON."""
+    relative = paths.relative
     return {
         "files": {relative(path): digest for path, digest in dependencies.files.items()},
         "present": {relative(path): sorted(n) for path, n in dependencies.present.items()},
         "absent": {relative(path): sorted(n) for path, n in dependencies.absent.items()},
-        "listings": [[kind, relative(path), names] for (kind, path), names in listings],
+        "listings": [
+            [kind, relative(path), names] for (kind, path), names in dependencies.listings.items()
+        ],
     }
 
 
@@ -209,8 +214,11 @@ programs_of = record(Programs)
 
 
 def analysis_row(analysis: Analysis, paths: Paths) -> dict[str, object]:
-    files = ((file, paths.relative(os.path.abspath(file.path))) for file in analysis.passed_over)
-    passed_over = [file._replace(path=path) for file, path in files]
+    """Return what was found in a program for JSON."""
+    passed_over = [
+        file._replace(path=paths.relative(os.path.abspath(file.path)))
+        for file in analysis.passed_over
+    ]
     return {name: getattr(analysis, name) for name in KEPT} | {"passed_over": passed_over}
 
 

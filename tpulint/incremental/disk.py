@@ -86,6 +86,7 @@ class DiskDependencies:
             self.is_consistent = False
 
     def update(self, other: DiskDependencies) -> None:
+        """Add the questions of another computation."""
         for path, digest in other.files.items():
             self.add_file(path, digest)
         for mine, theirs in ((self.present, other.present), (self.absent, other.absent)):

@@ -72,12 +72,15 @@ class Memo:
         return plugins.active().key
 
     def states(self) -> Mapping[str, FileState]:
+        """Return the states of the files of earlier checks."""
         return {}
 
     def all(self, query: str, head: str) -> dict[str, str]:
+        """Return all results of a query, by key."""
         return dict(self._values.get((query, head), {}))
 
     def some(self, query: str, head: str, keys: Iterable[str]) -> dict[str, str]:
+        """Return the results of a query that are there for these keys."""
         stored = self._values.get((query, head), {})
         return {key: stored[key] for key in keys if key in stored}
 

@@ -33,7 +33,7 @@ from tpulint.ordering import Phase, Truth
 from tpulint.queries.device_code import is_compiled, is_softly_placed
 from tpulint.queries.happens_before import order_of
 from tpulint.queries.input_pipelines import data_of, ways
-from tpulint.queries.variable_conflicts import conflicts, is_on_device
+from tpulint.queries.variable_conflicts import Conflict, conflicts, is_on_device
 
 # The map of one computation.
 
@@ -101,7 +101,8 @@ class _Drawing:
         hosts = [lane for lane in self.lanes.boxes if lane.kind in (model.CLUSTER, model.OUTFED)]
         holding = frozenset(key for lane in hosts for key in lane.regions)
         on_tensors = self.regions.on_tensors()
-        if (kept := holding | on_tensors) != frozenset(self.regions.met):
+        kept = holding | on_tensors
+        if kept != frozenset(self.regions.met):
             self._read(kept)
         if len(self.lanes.boxes) <= FOLDED:
             return
@@ -155,8 +156,10 @@ class _Drawing:
                 node = self._call_node(box)
             else:
                 node = _cluster_node(box)
-            shown += node is not None
-            if node is not None and shown <= MOST:
+            if node is None:
+                continue
+            shown += 1
+            if shown <= MOST:
                 yield node
         if shown > MOST:
             self.left_out.append(f"{shown - MOST} more boxes: name a function to see its part")
@@ -185,10 +188,7 @@ class _Drawing:
         else:
             order = order_of(self.program, self.computation)
             parts = {placement.when for placement in order.placements(cluster)}
-            text = f"nothing waits for {name}" if parts == {Phase.AFTER} else f"sends to {name}"
-            if parts == {Phase.BEFORE}:
-                text = f"{name} runs before the device program"
-            text = words.get(order.waits_for(cluster), text)
+            text = words.get(order.waits_for(cluster)) or _unawaited(name, parts)
         span = _span(cluster.site)
         return box.node(f"{cluster.kind}({name})", span, (model.Line(text, span),))
 
@@ -221,6 +221,12 @@ class _Drawing:
             if back or waits is not Truth.NO:
                 label = "" if back else "when it has ended"
                 yield model.MapEdge(box.key, call, model.RETURNS, back, label)
+
+
+def _unawaited(name: str, parts: set[Phase]) -> str:
+    if parts == {Phase.BEFORE}:
+        return f"{name} runs before the device program"
+    return f"nothing waits for {name}" if parts == {Phase.AFTER} else f"sends to {name}"
 
 
 def _cluster_node(box: OpenBox) -> model.MapNode:
@@ -304,18 +310,22 @@ def cycles_of(
         is_sure = before is not None and before.certainty is not Certainty.POSSIBLE
         if is_sure or is_on_device(conflict.variable):
             continue
-        call, name = lanes.call_of(cluster), conflict.variable.name
-        verb = "writes" if conflict.device.mode == "write" else "reads"
-        held = f"{verb} {name}, and holds it until the program ends"
-        wait = f"waits for the result of {_plain(conflict.cluster.callee)}"
-        wants = f"waits for {name}, which the device program holds"
-        legs = (
-            model.MapWait(variable, call, DEVICE_LANE, held, conflict.device.site.span),
-            model.MapWait(call, cluster, DEVICE_LANE, wait, conflict.cluster.site.span),
-            model.MapWait(cluster, variable, HOST_LANE, wants, conflict.host.site.span),
-        )
-        cycles[cluster, variable] = model.Cycle(variable, conflict.certainty, legs)
+        cycles[cluster, variable] = _cycle(conflict, lanes.call_of(cluster), cluster, variable)
     return tuple(cycles.values())
+
+
+def _cycle(conflict: Conflict, call: str, cluster: str, variable: str) -> model.Cycle:
+    name = conflict.variable.name
+    verb = "writes" if conflict.device.mode == "write" else "reads"
+    held = f"{verb} {name}, and holds it until the program ends"
+    wait = f"waits for the result of {_plain(conflict.cluster.callee)}"
+    wants = f"waits for {name}, which the device program holds"
+    legs = (
+        model.MapWait(variable, call, DEVICE_LANE, held, conflict.device.site.span),
+        model.MapWait(call, cluster, DEVICE_LANE, wait, conflict.cluster.site.span),
+        model.MapWait(cluster, variable, HOST_LANE, wants, conflict.host.site.span),
+    )
+    return model.Cycle(variable, conflict.certainty, legs)
 
 
 # Operations without a TPU kernel that soft placement moves to the host, as host clusters.
@@ -415,22 +425,29 @@ def _given(computation: Computation) -> Sequence[Value]:
 
 def crossing(tensor: Tensor, name: str) -> model.Crossing:
     """Return what is known of the tensor, under that name."""
-    sizes = [] if tensor.shape is None else tensor.shape
-    listed = ", ".join("?" if size is None else str(size) for size in sizes)
-    shape = "" if tensor.shape is None else f"({listed})"
+    shape = "" if tensor.shape is None else f"({', '.join(map(_dimension, tensor.shape))})"
     words = " ".join(filter(None, [tensor.dtype, shape])) or SORTS.get(tensor.sort, tensor.sort)
     return model.Crossing(name, words, _bytes(tensor))
 
 
+def _dimension(size: int | None) -> str:
+    return "?" if size is None else str(size)
+
+
 def _bytes(tensor: Tensor) -> int | None:
-    """Return the size; None where the bytes of an element vary, as those of a string do."""
     if tensor.sort != "tensor" or tensor.dtype is None or tensor.shape is None:
         return None
-    bits = BITS.fullmatch(tensor.dtype)
-    width = int(bits[1]) // 8 if bits else int(tensor.dtype == "bool")
     sizes = [size for size in tensor.shape if size is not None]
-    is_known = width > 0 and len(sizes) == len(tensor.shape)
-    return width * math.prod(sizes) if is_known else None
+    width = _width(tensor.dtype)
+    return None if width is None or len(sizes) < len(tensor.shape) else width * math.prod(sizes)
+
+
+def _width(dtype: str) -> int | None:
+    """Return the bytes of an element; None where they vary, as a string's, or are less than one."""
+    if dtype == "bool":
+        return 1
+    match = BITS.fullmatch(dtype)
+    return int(match[1]) // 8 or None if match else None
 
 
 def name_at(site: Site, *, anything: bool) -> str:

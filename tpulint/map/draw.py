@@ -40,9 +40,10 @@ def draw(request: Request, function: str | None) -> Found:
     """
     task = driver.discover(request)
     (filename,) = task.filenames
-    here = _read(filename)
+    definitions_here = _read(filename)
     path = os.path.abspath(filename)
-    part = Part(path, [there for there in here if function and there.is_called(function)])
+    meant = [row for row in definitions_here if function and row.is_called(function)]
+    part = Part(path, meant)
     batch, around = driver.programs_around(task, filename)
     read = [driver.read_program(batch, job).program for job in around.programs.jobs]
     programs = [program for program in read if program is not None]
@@ -53,7 +54,7 @@ def draw(request: Request, function: str | None) -> Found:
     else:
         shown = _through(pairs, part) if part.meant else []
     if not shown:
-        raise ConfigError(_nothing(filename, function, pairs, path, here))
+        raise ConfigError(_nothing(filename, function, pairs, path, definitions_here))
     maps = _drawn(shown, part)
     left_out = [
         f"{drawn.title} ({drawn.span.filename}:{drawn.span.start.row})"
@@ -119,7 +120,9 @@ def _drawn(pairs: Sequence[Pair], part: Part) -> list[ComputationMap]:
     for program, computation in pairs:
         for drawing in maps_of(program, computation, part):
             key = computation.site, repr(computation.callee), drawing.title
-            drawn[key] = max(drawn.get(key, drawing), drawing, key=_weight)
+            before = drawn.get(key)
+            if before is None or _weight(drawing) > _weight(before):
+                drawn[key] = drawing
     sites = {site for (site, _, _), drawing in drawn.items() if len(drawing.nodes) > LEAST}
     return [
         drawing
@@ -137,11 +140,15 @@ def _nothing(
     function: str | None,
     pairs: Sequence[Pair],
     path: str,
-    here: Sequence[Definition],
+    definitions_here: Sequence[Definition],
 ) -> str:
     """Return why there is nothing to show, and what to ask instead."""
     clusters = [cluster for _, computation in pairs for cluster in computation.clusters]
-    having = [there.name for there in here if any(map(Part(path, [there]).has_cluster, clusters))]
+    having = [
+        definition.name
+        for definition in definitions_here
+        if any(map(Part(path, [definition]).has_cluster, clusters))
+    ]
     listed = ", ".join(having[:NAMED]) + (", ..." if len(having) > NAMED else "")
     hint = f"; functions with a host cluster: {listed}" if having else ""
     if function is None:
@@ -149,10 +156,10 @@ def _nothing(
             f"{filename}: nothing to map: no TPU computation that was read is built in it or"
             f" reaches it (`tpulint explain {filename}` shows what was read)"
         )
-    if not any(there.is_called(function) for there in here):
+    if not any(definition.is_called(function) for definition in definitions_here):
+        names = [definition.name for definition in definitions_here]
         near = nearest(
-            function,
-            [name for there in here for name in (there.name, there.name.rpartition(".")[2])],
+            function, [part for name in names for part in (name, name.rpartition(".")[2])]
         )
         return f"{filename}: there is no function '{function}'{near}{hint}"
     return f"{filename}: nothing to map: no TPU computation leads to '{function}'{hint}"

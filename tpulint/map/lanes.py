@@ -315,8 +315,8 @@ class Regions:
         where = f"{span.filename}:{span.start.row}:{span.start.column}" if span else "?"
         key = f"{scope.kind}{branch or ''} {where}"
         if scope.kind == COND:
-            title = "an `if`" if scope.converted else "a conditional"
-            title = f"branch {branch} of {title} on a tensor"
+            conditional = "an `if`" if scope.converted else "a conditional"
+            title = f"branch {branch} of {conditional} on a tensor"
         elif scope.kind == LOOP:
             title = "Python loop, unrolled"
             self._unrolled.add(key)

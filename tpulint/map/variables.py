@@ -46,13 +46,10 @@ def variables_of(
     inside: set[object] = set()
     for access in _touches(program, computation, lanes):
         if part.runs(access.context):
-            first = access.variable
-            # To a reader, what has one name and is made at one place is one variable.
-            named = (first.name, first.sort, first.site)
-            identity: object = named if first.site else id(first)
-            by_variable.setdefault(identity, (first, []))[1].append(access)
+            key = _identity(access.variable)
+            by_variable.setdefault(key, (access.variable, []))[1].append(access)
             if id(access) in lanes.of_event and part.has(access.context, access.site):
-                inside.add(identity)
+                inside.add(key)
     rows = [row for key, row in by_variable.items() if key in inside]
     rows = _without_layers_of_models(rows, lanes)
     rows = _without_models_of_layers(rows, _Creations(program, computation), lanes)
@@ -84,9 +81,7 @@ def _touches(program: Program, computation: Computation, lanes: EventBoxes) -> I
     """Yield the reads and writes of variables that are there, with those of optimizers."""
     creations = _Creations(program, computation)
     touches = [
-        _moved(access, access.variable, SHOWN[access.mode], lanes)
-        if access.mode in SHOWN
-        else access
+        _shown(access, lanes)
         for access in computation.accesses
         if (access.mode in TOUCHES and access.how not in map_facts.TAKEN) or access.mode in SHOWN
         if creations.is_there(access.variable)
@@ -106,22 +101,31 @@ def _touches(program: Program, computation: Computation, lanes: EventBoxes) -> I
         else:
             yield access
     for call in updates:
-        if not any(
-            (access.site, access.how) == (call.site, call.last) and access.variable.sort in TRAINED
-            for access in touches
-        ):
+        if not any(_is_written_by(access, call) for access in touches):
             for access in _read_before(call, touches):
                 if creations.is_trained(access.variable):
                     yield _written(access, call, lanes)
 
 
+def _shown(access: Access, lanes: EventBoxes) -> Access:
+    """Return the access with the mode that a reader sees, in its box."""
+    if access.mode not in SHOWN:
+        return access
+    return _moved(access, access.variable, SHOWN[access.mode], lanes)
+
+
+def _is_written_by(access: Access, call: ApiCall) -> bool:
+    return access.site == call.site and access.how == call.last and access.variable.sort in TRAINED
+
+
 def _moved(access: Access, variable: Variable, mode: str, lanes: EventBoxes) -> Access:
     """Return the access as one of `variable` and with this mode, in the same box."""
     moved = Access(variable, mode, access.how, access.site, access.context)
-    return _in_box_of(access, moved, lanes)
+    return _copy_box(access, moved, lanes)
 
 
-def _in_box_of(event: Access | ApiCall, access: Access, lanes: EventBoxes) -> Access:
+def _copy_box(event: Access | ApiCall, access: Access, lanes: EventBoxes) -> Access:
+    """Return the access, in the box of the event."""
     if id(event) in lanes.of_event:
         lanes.of_event[id(access)] = lanes.of_event[id(event)]
     return access
@@ -134,7 +138,7 @@ def _reads_of_layer_functions(computation: Computation, lanes: EventBoxes) -> It
             weights = Variable(f"{call.last}.weights", "weights", call.site, call.context)
             operation = next((tensor.operation for tensor in tensors(call.result)), None)
             read = Access(weights, "read", call.last, call.site, call.context, operation)
-            yield _in_box_of(call, read, lanes)
+            yield _copy_box(call, read, lanes)
 
 
 def _written(access: Access, update: Access | ApiCall, lanes: EventBoxes) -> Access:
@@ -142,7 +146,7 @@ def _written(access: Access, update: Access | ApiCall, lanes: EventBoxes) -> Acc
     how = update.how if isinstance(update, Access) else update.last
     how = "fit" if how == "train_step" else how
     write = Access(access.variable, "write", how, update.site, update.context)
-    return _in_box_of(update, write, lanes)
+    return _copy_box(update, write, lanes)
 
 
 def _read_before(update: ApiCall, touches: Iterable[Access]) -> Iterator[Access]:
@@ -274,6 +278,11 @@ def _without_models_of_layers(
 # The words for a variable.
 
 
+def _identity(variable: Variable) -> object:
+    """Return what is one variable to a reader: one name, made at one place."""
+    return (variable.name, variable.sort, variable.site) if variable.site else id(variable)
+
+
 def _described(
     key: str, variable: Variable, accesses: list[Access], lanes: EventBoxes
 ) -> model.MapVariable:
@@ -290,11 +299,10 @@ def _described(
         for touch, times in counted.items()
     ]
     touches.sort(key=lambda touch: (touch.lane, touch.mode != "write"))
-    some = [
-        touch
-        for lane in (DEVICE_LANE, HOST_LANE)
-        for touch in [touch for touch in touches if touch.lane == lane][: MOST_TOUCHES // 2]
-    ]
+    some = []
+    for lane in (DEVICE_LANE, HOST_LANE):
+        in_lane = [touch for touch in touches if touch.lane == lane]
+        some += in_lane[: MOST_TOUCHES // 2]
     span = variable.site.span if variable.site is not None and variable.site.place >= 0 else None
     return model.MapVariable(
         key, variable.name, variable.sort, span, tuple(some), len(touches) - len(some)

@@ -77,8 +77,10 @@ def diagnostic(finding: Finding, context: RenderContext) -> dict[str, object]:
         ]
     if finding.fix is not None and not context.is_notebook(finding.span.filename):
         item["suggestions"] = [
-            {"range": range_of(finding.span._replace(start=edit.start, end=edit.end), context)}
-            | {"text": edit.content}
+            {
+                "range": range_of(finding.span._replace(start=edit.start, end=edit.end), context),
+                "text": edit.content,
+            }
             for edit in finding.fix.edits
         ]
     return item

@@ -103,7 +103,8 @@ class RenderContext(NamedTuple):
         """Return the row (of the cell) where a trailing suppression comment has its place."""
         from tpulint.diagnostics.suppress import comment_row
 
-        source, row = self.sources.get(finding.span.filename), finding.span.start.row
+        source = self.sources.get(finding.span.filename)
+        row = finding.span.start.row
         return row if source is None else source.place(comment_row(source, row))[1]
 
 

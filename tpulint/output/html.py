@@ -73,7 +73,8 @@ def marked(text: str, underline: str) -> str:
     """
     if not underline:
         return escape(text)
-    start, end = underline.index("^"), len(underline)
+    start = len(underline) - len(underline.lstrip())
+    end = len(underline)
     return f"{escape(text[:start])}<mark>{escape(text[start:end])}</mark>{escape(text[end:])}"
 
 
@@ -97,8 +98,8 @@ def first_line(span: Span, context: RenderContext) -> str:
     line = context.line(span.filename, span.start.row).rstrip()
     start, end = stretch(span, span.start.row, line)
     before, inside, after = line[:start].lstrip(), line[start:end], line[end:]
-    before, inside, after = (escape(shown(part)) for part in (before, inside, after))
-    return f"{before}<mark>{inside}</mark>{after}" if inside else before + after
+    parts = [escape(shown(part)) for part in (before, inside, after)]
+    return f"{parts[0]}<mark>{parts[1]}</mark>{parts[2]}" if parts[1] else "".join(parts)
 
 
 def prose(text: str) -> str:
@@ -117,14 +118,11 @@ def map_of_finding(finding: Finding) -> model.ComputationMap | None:
     if held is None or not device[-1].waits_for or not host or host[-1].waits_for != held.holds:
         return None
     call, wants = device[-1], host[-1]
-    builds, runs = (
-        tuple(model.Line(step.message.replace("`", ""), step.span) for step in steps)
-        for steps in (device[:-1], host)
-    )
-    calls, waited = call.message.replace("`", ""), call.waits_for.replace("`", "")
+    builds, runs = _lines(device[:-1]), _lines(host)
+    waited = _plain(call.waits_for)
     nodes = (
         model.MapNode(DEVICE, DEVICE_LANE, model.SEGMENT, "device program", None, builds),
-        model.MapNode(CALLS, DEVICE_LANE, model.CALL, calls, call.span),
+        model.MapNode(CALLS, DEVICE_LANE, model.CALL, _plain(call.message), call.span),
         model.MapNode(HOST, HOST_LANE, model.CLUSTER, waited, host[0].span, runs),
     )
     edges = (
@@ -136,13 +134,10 @@ def map_of_finding(finding: Finding) -> model.ComputationMap | None:
         model.MapTouch(DEVICE, DEVICE_LANE, "held", "the device program", held.span),
         model.MapTouch(HOST, HOST_LANE, "wanted", "the host", wants.span),
     )
-    waits = tuple(
-        model.MapWait(source, target, step.lane, step.message.replace("`", ""), step.span)
-        for source, target, step in (
-            (VARIABLE, CALLS, held),
-            (CALLS, HOST, call),
-            (HOST, VARIABLE, wants),
-        )
+    waits = (
+        model.MapWait(VARIABLE, CALLS, DEVICE_LANE, _plain(held.message), held.span),
+        model.MapWait(CALLS, HOST, DEVICE_LANE, _plain(call.message), call.span),
+        model.MapWait(HOST, VARIABLE, HOST_LANE, _plain(wants.message), wants.span),
     )
     variable = model.MapVariable(VARIABLE, held.holds, "variable", None, touches)
     cycle = model.Cycle(VARIABLE, finding.certainty, waits)
@@ -150,3 +145,11 @@ def map_of_finding(finding: Finding) -> model.ComputationMap | None:
     return model.ComputationMap(
         title, finding.span, nodes=nodes, edges=edges, variables=(variable,), cycles=(cycle,)
     )
+
+
+def _lines(steps: Sequence[Step]) -> tuple[model.Line, ...]:
+    return tuple(model.Line(_plain(step.message), step.span) for step in steps)
+
+
+def _plain(text: str) -> str:
+    return text.replace("`", "")

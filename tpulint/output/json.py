@@ -106,11 +106,14 @@ def merged(texts: Sequence[str]) -> tuple[str, int]:
 
 
 def format_of(text: str) -> str:
+    """Return the format of a report; what is nothing else is taken for JSON lines."""
     try:
         document = json.loads(text)
     except ValueError:
         return "jsonl"
-    return "json" if isinstance(document, list) else "sarif" if "runs" in document else "jsonl"
+    if isinstance(document, list):
+        return "json"
+    return "sarif" if "runs" in document else "jsonl"
 
 
 def merged_sarif(texts: Sequence[str]) -> tuple[str, int]:
@@ -133,17 +136,14 @@ def merged_sarif(texts: Sequence[str]) -> tuple[str, int]:
     if notifications:
         failures = [note for note in notifications if note["level"] == "error"]
         calls = [note for note in notifications if note["level"] != "error"]
-        shown = united(failures, lambda row: (row["message"]["text"],))
-        # The notes of calls come by their place, as a run sorts them.
-        shown += united(
-            calls, lambda row: (*place_in_sarif({"ruleId": "", **row}), row["message"]["text"])
-        )
+        shown = united(failures, text_of_note) + united(calls, place_of_note)
         run["invocations"] = [
             {"executionSuccessful": not failures, "toolExecutionNotifications": shown}
         ]
     properties = [run.get("properties", {}) for run in runs]
     run.pop("properties", None)  # it comes last, as a run writes it
-    if parts := [part["coverage"] for part in properties if "coverage" in part]:
+    parts = [part["coverage"] for part in properties if "coverage" in part]
+    if parts:
         run["properties"] = {"coverage": summed(parts)}
     return json.dumps(log, indent=2, ensure_ascii=False) + "\n", len(run["results"])
 
@@ -178,3 +178,12 @@ def place_in_sarif(row: MergedRow) -> tuple[object, ...]:
     ends = [region.get(key, 0) for key in ("startLine", "startColumn", "endLine", "endColumn")]
     in_columns = [row["ruleId"]] if "startColumn" in region else []
     return urllib.parse.unquote(physical["artifactLocation"]["uri"]), *ends, *in_columns
+
+
+def place_of_note(row: MergedRow) -> tuple[object, ...]:
+    """Return the place of a notification, by which a run sorts."""
+    return *place_in_sarif({"ruleId": "", **row}), row["message"]["text"]
+
+
+def text_of_note(row: MergedRow) -> tuple[object, ...]:
+    return (row["message"]["text"],)

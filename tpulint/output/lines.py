@@ -92,7 +92,8 @@ def in_message(text: str) -> str:
 
 
 # Logging commands that Azure Pipelines shows as issues of a build. They know two types, and a
-# percent sign has a name of its own there. That of a notebook has no column.
+# percent sign has a name of its own there. That of a notebook has the row of its JSON, and no
+# column.
 
 
 def render_azure(findings: Sequence[Finding], context: RenderContext) -> str:

@@ -48,19 +48,20 @@ def rule_list(style: str) -> str:
     for prefix in dict.fromkeys(row.code[:4] for row in CODES.values()):
         title = FAMILIES[prefix].title if prefix in FAMILIES else "rules of plug-ins"
         lines += [f"## {prefix}xx: {title}" if style == "markdown" else f"{prefix}xx {title}", ""]
-        for row in CODES.values():
-            if not row.code.startswith(prefix):
-                continue
-            kinds = [kind.value for kind in row.fixes]
-            mark = "[*]" if "safe" in kinds else "[+]" if kinds else "   "
-            head = f"  {row.code} {mark} {row.name}"
-            head = f"- `{row.code}` `{row.name}`" if style == "markdown" else head
-            lines.append(f"{head}: {row.summary}")
+        lines += [listed(row, style) for row in CODES.values() if row.code.startswith(prefix)]
         lines.append("")
     if style == "text":
         lines.append("[*] `--fix` applies some fixes, [+] only with `--unsafe-fixes`.")
         lines.append("Run `tpulint rule CODE` to read about a rule.")
     return "\n".join(lines).rstrip() + "\n"
+
+
+def listed(row: Code, style: str) -> str:
+    if style == "markdown":
+        return f"- `{row.code}` `{row.name}`: {row.summary}"
+    kinds = [kind.value for kind in row.fixes]
+    mark = "[*]" if "safe" in kinds else "[+]" if kinds else "   "
+    return f"  {row.code} {mark} {row.name}: {row.summary}"
 
 
 def item(row: Code) -> dict[str, object]:

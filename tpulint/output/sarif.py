@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from tpulint import __version__
 from tpulint.codes import CODES, HOME, Code
 from tpulint.finding import Applicability, Finding, Fix, Location, Severity, Span, Step
-from tpulint.output.context import RenderContext
+from tpulint.output.context import Coverage, RenderContext
 
 SCHEMA = (
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -38,32 +38,41 @@ def render_sarif(findings: Sequence[Finding], context: RenderContext) -> str:
     }
     if context.unfollowed or context.unchecked:
         # The exit status of a run in which something was not checked is 2.
-        notes = []
-        for part in context.unchecked:
-            note: dict[str, object] = {"level": "error", "message": {"text": part.reason}}
-            if part.path:
-                place = {"artifactLocation": artifact(part.path, context)}
-                note["locations"] = [{"physicalLocation": place}]
-            notes.append(note)
-        for call in context.unfollowed:
-            start = Location(call.row, call.column)
-            places = [location(Span(call.filename, start, start), context)]
-            message = {"text": call.message}
-            notes.append({"level": "note", "message": message, "locations": places})
-        success = not context.unchecked
+        success, notes = not context.unchecked, notifications(context)
         run["invocations"] = [{"executionSuccessful": success, "toolExecutionNotifications": notes}]
-    if coverage := context.coverage:
-        kinds = Counter(call.kind for call in context.unfollowed)
-        item = {
-            "programs": coverage.programs,
-            "filesRead": coverage.read,
-            "files": coverage.files,
-            "functionsNotReached": coverage.unreached,
-            "callsNotAnalyzed": dict(sorted(kinds.items())),
-        }
-        run["properties"] = {"coverage": item}
+    if context.coverage is not None:
+        run["properties"] = {"coverage": coverage_item(context.coverage, context)}
     log = {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
     return json.dumps(log, indent=2, ensure_ascii=False) + "\n"
+
+
+def notifications(context: RenderContext) -> list[dict[str, object]]:
+    """Return a notification for what was asked for and not checked, and for each call left out."""
+    notes = []
+    for part in context.unchecked:
+        note: dict[str, object] = {"level": "error", "message": {"text": part.reason}}
+        if part.path:
+            place = {"artifactLocation": artifact(part.path, context)}
+            note["locations"] = [{"physicalLocation": place}]
+        notes.append(note)
+    for call in context.unfollowed:
+        start = Location(call.row, call.column)
+        places = [location(Span(call.filename, start, start), context)]
+        message = {"text": call.message}
+        notes.append({"level": "note", "message": message, "locations": places})
+    return notes
+
+
+def coverage_item(coverage: Coverage, context: RenderContext) -> dict[str, object]:
+    """Return what was analyzed, and how many calls were not, by the kind of reason."""
+    kinds = Counter(call.kind for call in context.unfollowed)
+    return {
+        "programs": coverage.programs,
+        "filesRead": coverage.read,
+        "files": coverage.files,
+        "functionsNotReached": coverage.unreached,
+        "callsNotAnalyzed": dict(sorted(kinds.items())),
+    }
 
 
 def rule(code: Code) -> dict[str, object]:

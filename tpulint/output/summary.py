@@ -57,11 +57,12 @@ KINDS = {
 
 def unfollowed_lines(calls: Sequence[UnfollowedCall]) -> list[str]:
     """Return a line that counts the calls that were not analyzed, if there are any."""
+    if not calls:
+        return []
     numbers = Counter(call.kind for call in calls)
     kinds = ", ".join(f"{numbers[kind]:,} {text}" for kind, text in KINDS.items() if numbers[kind])
     were = "was" if len(calls) == 1 else "were"
-    line = f"{count(len(calls), 'call')} {were} not analyzed: {kinds}. See `--statistics`."
-    return [line] if calls else []
+    return [f"{count(len(calls), 'call')} {were} not analyzed: {kinds}. See `--statistics`."]
 
 
 def count(number: int, word: str) -> str:

@@ -38,8 +38,9 @@ def excerpt(span: Span, context: RenderContext) -> Excerpt:
     if first > 1 and source.line(before).strip():
         numbers.insert(0, before)
     is_cut = last < span.end.row
-    if not is_cut and after <= len(source.lines) and source.line(after).strip():
-        numbers += [after] if source.place(after)[0] == cell else []
+    is_text_after = after <= len(source.lines) and bool(source.line(after).strip())
+    if not is_cut and is_text_after and source.place(after)[0] == cell:
+        numbers.append(after)
     margin = max(len(str(number - shift)) for number in numbers)
     rows = []
     for number in numbers:
@@ -86,20 +87,22 @@ def cut(text: str, room: int) -> str:
 def shown(text: str) -> str:
     """Tabs as blanks, control characters replaced: a file must not steer the terminal."""
     safe = text.replace("\t", TAB)
+    if safe.isprintable():
+        return safe
     return "".join(character if character.isprintable() else "\ufffd" for character in safe)
 
 
 def columns(text: str) -> int:
+    """Return the number of terminal columns that the text takes."""
     if text.isascii():
         return len(text)
-    return sum(
-        0
-        if unicodedata.combining(character)
-        else 2
-        if unicodedata.east_asian_width(character) in "WF"
-        else 1
-        for character in text
-    )
+    return sum(map(width, text))
+
+
+def width(character: str) -> int:
+    if unicodedata.combining(character):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
 
 
 # The wording that the formats for people share.
@@ -152,21 +155,21 @@ def shows_links(stream: TextIO) -> bool:
     environment = os.environ
     if environment.get("FORCE_HYPERLINK"):
         return environment["FORCE_HYPERLINK"] != "0"
+    if not stream.isatty() or environment.get("CI"):
+        return False
     vte = environment.get("VTE_VERSION", "")
     return (
-        stream.isatty()
-        and not environment.get("CI")
-        and (
-            any(name in environment for name in _LINKING)
-            or environment.get("TERM_PROGRAM") in _PROGRAMS
-            or environment.get("TERM", "").startswith(_TERMS)
-            or (vte.isdecimal() and int(vte) >= 5000)
-        )
+        any(name in environment for name in _LINKING)
+        or environment.get("TERM_PROGRAM") in _PROGRAMS
+        or environment.get("TERM", "").startswith(_TERMS)
+        or (vte.isdecimal() and int(vte) >= 5000)
     )
 
 
 def wanted(stream: TextIO) -> bool:
     """Colour on a terminal only; NO_COLOR turns it off, FORCE_COLOR on (no-color.org)."""
-    if os.environ.get("NO_COLOR") or os.environ.get("FORCE_COLOR"):
-        return not os.environ.get("NO_COLOR")
+    if os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR"):
+        return True
     return stream.isatty() and os.environ.get("TERM") != "dumb"

@@ -101,8 +101,17 @@ def request_of(options: argparse.Namespace) -> RunRequest:
         raise ConfigError("--cloud-reads: `--storage cloud` reads and writes the cloud already")
     if storage not in (None, CLOUD) and os.path.lexists(storage) and not os.path.isdir(storage):
         raise ConfigError(f"--storage: {storage}: not a directory")
-    own = (options.cloud_reads, options.device, options.compile)
-    return RunRequest(program, machine, options.deadline, options.report, file, storage, *own)
+    return RunRequest(
+        program,
+        machine,
+        options.deadline,
+        options.report,
+        file,
+        storage,
+        options.cloud_reads,
+        options.device,
+        options.compile,
+    )
 
 
 # `tpulint worker`: one host of an emulated pod, for programs on this and on other machines.

@@ -162,9 +162,10 @@ def large_tensors(
         groups.setdefault((tensor.place, tensor.dtype, tensor.shape), []).append(tensor)
     large = []
     for group in groups.values():
-        first, place = group[0], shown(group[0].place or "")
-        row = (first.name, first.dtype, first.shape, len(group), sizes_of(first), place)
-        large.append(LargeTensor(*row))
+        first = group[0]
+        place = shown(first.place or "")
+        row = LargeTensor(first.name, first.dtype, first.shape, len(group), sizes_of(first), place)
+        large.append(row)
     return tuple(sorted(large, key=lambda tensor: -tensor.sizes.row_major))
 
 
@@ -198,8 +199,18 @@ def product_lines(
         flops = sum(product.flops for product in group)
         padded = sum(padded_flops(product, device) for product in group)
         intensity = flops / max(sum(product.times * product.bytes for product in group), 1)
-        size, place = (first.rows, first.depth, first.columns), shown(first.place or "")
-        line = ProductLine(first.name, first.type, number, *size, flops, padded, intensity, place)
+        line = ProductLine(
+            first.name,
+            first.type,
+            number,
+            first.rows,
+            first.depth,
+            first.columns,
+            flops,
+            padded,
+            intensity,
+            shown(first.place or ""),
+        )
         lines.append(line)
     return tuple(sorted(lines, key=lambda line: -line.padded_flops))
 
@@ -269,8 +280,8 @@ def memory_lines(cost: StepCost) -> Iterator[str]:
         yield "    * not in the minimum: not all of them need be there at the same time"
     everything = sum(row.sizes.best for row in cost.memory)
     if cost.changes and everything > cost.capacity:
-        total = f"With all of these it would be {readable_bytes(everything)}. " * cost.fits
-        yield f"  {total}What helps most:"
+        total = f"With all of these it would be {readable_bytes(everything)}. "
+        yield f"  {total if cost.fits else ''}What helps most:"
         yield from (f"    {number}. {change}" for number, change in enumerate(cost.changes, 1))
 
 
@@ -323,15 +334,17 @@ def table(rows: Sequence[tuple[str, ...] | str]) -> list[str]:
     wide = [row for row in rows if not isinstance(row, str)]
     widths = [max(map(len, column)) for column in zip(*wide, strict=True)]
     at_left = [column == 0 or name == "made at" for column, name in enumerate(wide[0])]
-    return [
-        row
-        if isinstance(row, str)
-        else "  ".join(
+    lines = []
+    for row in rows:
+        if isinstance(row, str):
+            lines.append(row)
+            continue
+        cells = [
             cell.ljust(width) if left else cell.rjust(width)
             for cell, width, left in zip(row, widths, at_left, strict=True)
-        ).rstrip()
-        for row in rows
-    ]
+        ]
+        lines.append("  ".join(cells).rstrip())
+    return lines
 
 
 def written_flops(flops: float) -> str:

@@ -106,11 +106,9 @@ def best_of(failure: RunFailure, findings: list[Finding]) -> Finding | None:
     places += [frame for frame in reversed(failure.frames) if frame not in places]
     same = [finding for rule in failure.rules for finding in findings if finding.code == rule]
     spans = (finding for place in places for finding in same if holds(finding.span, place))
-    ways = (
-        (finding, step, place) for place in places for finding in same for step in finding.trace
-    )
-    traces = (finding for finding, step, place in ways if holds(step.span, place))
-    return next(chain(spans, traces, alone(same) if failure.anywhere else ()), None)
+    traces = (finding for place in places for finding in same if leads_through(finding, place))
+    unique = alone(same) if failure.anywhere else ()
+    return next(chain(spans, traces, unique), None)
 
 
 def alone(findings: Sequence[Finding]) -> Sequence[Finding]:
@@ -122,6 +120,10 @@ def alone(findings: Sequence[Finding]) -> Sequence[Finding]:
     if definite:
         return definite[:1] if len({finding.code for finding in definite}) == 1 else ()
     return findings if len(findings) == 1 else ()
+
+
+def leads_through(finding: Finding, place: tuple[str, int]) -> bool:
+    return any(holds(step.span, place) for step in finding.trace)
 
 
 def holds(span: Span, place: tuple[str, int]) -> bool:

@@ -49,11 +49,11 @@ class Commands:
             "%env": _set_variable,
             "%ls": _list_folders,
             "%mkdir": _make_folders,
-            "%pwd": lambda _: os.getcwd(),
+            "%pwd": _folder,
             "%set_env": _set_variable,
             "!ls": _list_folders,
             "!mkdir": _make_folders,
-            "!pwd": lambda _: os.getcwd(),
+            "!pwd": _folder,
         }
 
     def python_of(self, number: int, text: str) -> str:
@@ -98,10 +98,7 @@ class Commands:
             if not words[1:2] or not words[1].startswith("1"):
                 return None
             self._note(f"cell {number}: `{command}`: tpulint runs programs on TensorFlow 2")
-        # A magic may begin a cell whose other lines are Python, and run as such.
-        elif name.lstrip("%") not in OF_THE_DISPLAY and not (
-            name.startswith("%%") and is_python(name)
-        ):
+        elif name.lstrip("%") not in OF_THE_DISPLAY and not _goes_on_as_python(name):
             self._leave_out(number, command, words)
         return None
 
@@ -149,6 +146,11 @@ def _call(number: int, command: str, *, cell: str = "", is_assigned: bool = Fals
     """Return the call of `Commands.do`, on one line."""
     names = "{**globals(), **locals()}"
     return f"{CALL}({number}, {command!r}, {names}, {cell=}, {is_assigned=})"
+
+
+def _goes_on_as_python(name: str) -> bool:
+    """Return whether the magic begins a cell whose other lines are Python and run as such."""
+    return name.startswith("%%") and is_python(name)
 
 
 def _words(command: str, names: Mapping[str, Any]) -> list[str]:
@@ -218,6 +220,10 @@ def _make_folders(words: Sequence[str]) -> str:
         if not word.startswith("-") and not (make is os.makedirs and os.path.isdir(word)):
             make(word)
     return ""
+
+
+def _folder(_: Sequence[str]) -> str:
+    return os.getcwd()
 
 
 def _change_folder(words: Sequence[str]) -> str:

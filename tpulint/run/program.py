@@ -57,7 +57,7 @@ class UserProgram(NamedTuple):
         spec = importlib.util.find_spec(self.name)
         if spec is not None and spec.submodule_search_locations is not None:
             spec = importlib.util.find_spec(f"{self.name}.__main__")
-        return (spec and spec.origin) or ""
+        return (spec.origin or "") if spec is not None else ""
 
 
 class Ended(NamedTuple):
@@ -89,7 +89,7 @@ def execute(
     except SystemExit as stop:
         if stop.code is None or isinstance(stop.code, int):
             return Ended((stop.code or 0) & 0xFF, stop)
-        print(stop.code, file=sys.stderr)  # as usual
+        print(stop.code, file=sys.stderr)  # as Python does with a code that is no number
         return Ended(1, stop)
     except BaseException as error:
         if interrupted():

@@ -230,12 +230,16 @@ def counted(number: int, noun: str) -> str:
 
 
 def json_text(ran: FinishedRun, context: RenderContext) -> str:
+    """Return the report as one JSON object; findings are those of `tpulint check`."""
+
     def items(findings: Sequence[Finding | None]) -> list[object]:
         present = [finding for finding in findings if finding is not None]
         return list(json.loads(load("json")(present, context)))
 
-    found = ((fault, items([fault.finding])) for fault in ran.faults)
-    faults = [fault._asdict() | {"finding": next(iter(rows), None)} for fault, rows in found]
+    faults = [
+        fault._asdict() | {"finding": next(iter(items([fault.finding])), None)}
+        for fault in ran.faults
+    ]
     checked = ran.checked and ran.checked._asdict() | {"findings": items(ran.checked.findings)}
     written = plain(ran._replace(faults=(), checked=None))
     assert isinstance(written, dict)
@@ -243,6 +247,7 @@ def json_text(ran: FinishedRun, context: RenderContext) -> str:
 
 
 def plain(value: object) -> object:
+    """Return `value` with dictionaries in the place of named tuples."""
     if isinstance(value, tuple) and hasattr(value, "_asdict"):
         return {name: plain(part) for name, part in value._asdict().items()}
     return [plain(part) for part in value] if isinstance(value, tuple) else value
@@ -354,10 +359,10 @@ def notebook_source(filename: str) -> Source | None:
 
 MOST_PICTURES = 12
 COUNTS = package_text(__file__, "counts.css")
-EMPTY_CELL = ' class="empty"'
 
 
 def html(ran: FinishedRun, context: RenderContext) -> str:
+    """Return the report as a page that needs nothing else."""
     parts = [f"<p>{escape(headline(ran))}</p>\n"]
     if ran.computations:
         head = "".join(f"<th>{name}</th>" for name in COLUMNS)
@@ -394,12 +399,14 @@ def html_rows(computations: Sequence[ComputationRun]) -> Iterator[str]:
     for computation in computations:
         yield f'<tr><th colspan="{len(COLUMNS)}">{escape(headed(computation))}</th></tr>\n'
         for row in cells(computation):
-            # A cell names its column, for a page too narrow for the names above.
-            shown_cells = (
-                f'<td data-column="{escape(name)}"{"" if cell else EMPTY_CELL}>{escape(cell)}</td>'
-                for name, cell in zip(COLUMNS, row, strict=True)
-            )
-            yield f"<tr>{''.join(shown_cells)}</tr>\n"
+            named = zip(COLUMNS, row, strict=True)
+            yield "<tr>" + "".join(cell_of(name, cell) for name, cell in named) + "</tr>\n"
+
+
+def cell_of(column: str, text: str) -> str:
+    """Return a cell that names its column, for a page too narrow for the names above."""
+    empty = "" if text else ' class="empty"'
+    return f'<td data-column="{escape(column)}"{empty}>{escape(text)}</td>'
 
 
 def pictures(computations: Sequence[ComputationRun], context: RenderContext) -> Iterator[str]:
@@ -422,9 +429,10 @@ def map_of_run(ran: ComputationRun) -> model.ComputationMap:
     device = next((lane for lane in ran.lanes if lane.name == DEVICE), None)
     others = [lane for lane in ran.lanes if lane is not device]
     for number, lane in enumerate(other for other in others if other.name == INFEED):
-        key, size = f"input {number}", (_bytes(lane.bytes_to_device),)
+        key = f"input {number}"
+        taken = (_bytes(lane.bytes_to_device),)
         nodes.append(_host(key, model.INPUT, lane))
-        edges.append(model.MapEdge(key, DEVICE, model.SENDS, size, _runs(lane)))
+        edges.append(model.MapEdge(key, DEVICE, model.SENDS, taken, _runs(lane)))
     lines = (model.Line(_runs(device)),) if device is not None else ()
     nodes.append(model.MapNode(DEVICE, DEVICE_LANE, "segment", "device program", None, lines))
     before = DEVICE
@@ -433,11 +441,13 @@ def map_of_run(ran: ComputationRun) -> model.ComputationMap:
         kind = model.OUTFED if lane.name == OUTFEED else model.CLUSTER
         nodes += [model.MapNode(call, DEVICE_LANE, model.CALL, _call(lane)), _host(key, kind, lane)]
         edges.append(model.MapEdge(before, call, model.THEN))
-        before, size = call, (_bytes(lane.bytes_to_host),)
-        edges.append(model.MapEdge(call, key, model.SENDS, size, _runs(lane)))
+        before = call
+        sent = (_bytes(lane.bytes_to_host),)
+        edges.append(model.MapEdge(call, key, model.SENDS, sent, _runs(lane)))
         if lane.round_trips:
-            size, trips = (_bytes(lane.bytes_to_device),), counted(lane.round_trips, "round trip")
-            edges.append(model.MapEdge(key, call, model.RETURNS, size, trips))
+            back = (_bytes(lane.bytes_to_device),)
+            trips = counted(lane.round_trips, "round trip")
+            edges.append(model.MapEdge(key, call, model.RETURNS, back, trips))
     ended = {lane.name for lane in ran.lanes}
     for number, stuck in enumerate(lane for lane in ran.unfinished if lane.name not in ended):
         call, key = f"waiting call {number}", f"unfinished {number}"

@@ -218,14 +218,20 @@ class RunSession:
             sources = self.explained.sources if self.explained else {}
             forms = {"html": report.html, "json": report.json_text, "text": report.text}
             written = forms[self.request.report](self.ran(), RenderContext(self.here, sources))
-            if (file := self.request.file) is not None:
-                try:
-                    with open(file, "w", encoding="utf-8", errors="surrogateescape") as out:
-                        out.write(written)
-                    written = f"tpulint: the report is in {shown(file)}\n"
-                except OSError as error:
-                    written = f"tpulint: {file}: cannot write the report: {error.strerror}\n"
-            failure.write_stderr(written)
+            self._write(written)
+
+    def _write(self, text: str) -> None:
+        file = self.request.file
+        if file is None:
+            failure.write_stderr(text)
+            return
+        try:
+            with open(file, "w", encoding="utf-8", errors="surrogateescape") as out:
+                out.write(text)
+        except OSError as error:
+            failure.write_stderr(f"tpulint: {file}: cannot write the report: {error.strerror}\n")
+        else:
+            failure.write_stderr(f"tpulint: the report is in {shown(file)}\n")
 
     def ran(self) -> report.FinishedRun:
         request, storage, watch = self.request, self.storage, self.watch
@@ -264,8 +270,8 @@ def unseen_errors(watch: Watch, seen_errors: Iterable[BaseException | None]) -> 
     from tpulint.runtime.errors import RuntimeFault
 
     def identity(error: BaseException) -> object:
-        place = getattr(error, "place", None)
-        return id(error) if place is None else (type(error).__name__, place)
+        place = getattr(error, "place", None)  # the program's own errors may have any
+        return (type(error).__name__, place) if isinstance(place, str) else id(error)
 
     seen = {identity(link) for error in seen_errors for link in failure.chain_of(error)}
     # An error of TensorFlow's that belongs to no rule may be how the program finds out something.
@@ -295,11 +301,12 @@ def uncompiled_note(segments: Mapping[tuple[str | None, bool], int]) -> str:
     checked = sum(number for (_, is_compiled), number in segments.items() if not is_compiled)
     parts = f"{checked} of {number} parts, which TensorFlow's kernels ran."
     note = f"--compile never: of the device programs, XLA only checked {parts}"
-    others = (
-        " It compiled the rest: shapes are not known before the step, TensorFlow has no kernel for "
-        "an operation, or XLA refuses it."
+    if checked == number:
+        return note
+    return (
+        f"{note} It compiled the rest: shapes are not known before the step, TensorFlow has no "
+        "kernel for an operation, or XLA refuses it."
     )
-    return note + others * (checked < number)
 
 
 def missing_objects(
@@ -366,10 +373,17 @@ def computation_rows(watch: Watch) -> tuple[report.ComputationRun, ...]:
 def computation(place: str | None, totals: Totals, watch: Watch) -> report.ComputationRun:
     lanes = []
     for name, total in sorted(totals.lanes.items()):
-        made_at = report.shown_place(total.place or "") if name != "device" else ""
-        crossed = (total.round_trips, total.bytes_to_host, total.bytes_to_device)
-        numbers = (total.runs, *crossed, total.seconds)
-        lanes.append(report.Lane(name, made_at, *numbers, total.function))
+        lane = report.Lane(
+            name,
+            report.shown_place(total.place or "") if name != "device" else "",
+            total.runs,
+            total.round_trips,
+            total.bytes_to_host,
+            total.bytes_to_device,
+            total.seconds,
+            total.function,
+        )
+        lanes.append(lane)
     return report.ComputationRun(
         report.shown_place(place or "") or "built by a library",
         len(totals.steps),
@@ -421,8 +435,10 @@ def recompilations(watch: Watch) -> list[failure.RunFailure]:
         *_, last = [build.traced for build in totals.builds.values()]
         if len(totals.builds) > 1 and last is not None:
             code = report.RECOMPILATION if len(totals.builds) > report.MEANT_COMPILATIONS else ""
-            row = ("Recompilation", code, (report.RECOMPILATION,), place or "", last.frames)
-            failures.append(failure.RunFailure(*row))
+            rules = (report.RECOMPILATION,)
+            failures.append(
+                failure.RunFailure("Recompilation", code, rules, place or "", last.frames)
+            )
     return failures
 
 

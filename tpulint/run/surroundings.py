@@ -44,8 +44,7 @@ class StandIns:
             "google.colab.data_table": self._of_the_page(
                 "enable_dataframe_formatter", "disable_dataframe_formatter"
             ),
-            # Nobody is there to choose a file.
-            "google.colab.files": {"download": self._nothing, "upload": lambda *_, **__: {}},
+            "google.colab.files": {"download": self._nothing, "upload": self._nothing_uploaded},
             "google.colab.output": self._of_the_page(
                 "clear", "enable_custom_widget_manager", "disable_custom_widget_manager"
             ),
@@ -111,6 +110,10 @@ class StandIns:
     def _of_the_page(self, *functions: str) -> dict[str, Callable[..., Any]]:
         """Return functions that change the notebook's page, of which there is none."""
         return dict.fromkeys(functions, self._nothing)
+
+    def _nothing_uploaded(self, *_: Any, **__: Any) -> dict[str, bytes]:
+        """Return the uploaded files: nobody is there to choose some."""
+        return {}
 
     def _secret(self, key: str) -> str:
         """Return a secret of the notebook, which is an environment variable here."""
@@ -250,6 +253,7 @@ class BackendError(Exception):
 
 
 def kaggle_bucket(name: str | None = None) -> str:
+    """Return the address of the bucket of a Kaggle dataset."""
     words = re.sub(r"[^a-z0-9._-]+", "-", (name or "data").lower()).strip("-._")
     return f"gs://kaggle-{words or 'data'}"
 

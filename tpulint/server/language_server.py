@@ -236,7 +236,6 @@ class Server(LanguageServer):
         return scheduled
 
     def every_folder(self) -> list[Scheduled]:
-        """Return the projects of all workspace folders."""
         return [self.scheduled_of(os.path.join(folder, "")) for folder in self.documents.folders()]
 
     # Changes

@@ -395,7 +395,8 @@ class _Layout:
         heads = "end" if modes == {"write"} else "start" if modes == {"read"} else "both"
         style = "touch"
         if variable.key in self.alarmed:
-            heads, style = "start" if lane == DEVICE_LANE else "end", "alarm"
+            heads = "start" if lane == DEVICE_LANE else "end"
+            style = "alarm"
         inward = (side.right, name.x) if lane == DEVICE_LANE else (side.x, name.right)
         points = tuple((x, side.middle) for x in inward)
         self.picture.arrows.append(Arrow(points, style, heads))

@@ -7,7 +7,6 @@ it to the host. Keys of nodes, regions and variables are unique in a computation
 
 from __future__ import annotations
 
-import contextlib
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -290,13 +289,20 @@ def place(span: Span | None, home: Span | None, context: RenderContext) -> str:
     first = f"cell {cell}:{start.row}" if cell is not None else str(start.row)
     more = span.end.row - span.start.row
     rows = f"{first}-{start.row + more}" if more > 0 else first
-    way = span.filename
-    if home is not None:
-        with contextlib.suppress(ValueError):  # another drive
-            relative = os.path.relpath(way, os.path.dirname(home.filename) or ".")
-            way = min(relative, way, key=len).replace(os.sep, "/")
-        way = "" if span.filename == home.filename else way
-    return f"{way}:{rows}"
+    if home is None:
+        return f"{span.filename}:{rows}"
+    return f"{_way(span.filename, home.filename)}:{rows}"
+
+
+def _way(filename: str, home: str) -> str:
+    """Return the way from a file to another; nothing where they are one."""
+    if filename == home:
+        return ""
+    try:
+        way = os.path.relpath(filename, os.path.dirname(home) or ".")
+    except ValueError:  # another drive
+        return filename
+    return min(way, filename, key=len).replace(os.sep, "/")
 
 
 def touch_words(touch: MapTouch, home: Span | None, context: RenderContext) -> str:

@@ -92,16 +92,17 @@ class _Text:
         return cells
 
     def variable(self, variable: model.MapVariable) -> Iterator[str]:
-        red = (RED,) if variable.key in self.alarmed else ()
+        held = variable.key in self.alarmed
         name = f"  {variable.name} ({variable.sort}) {self.place(variable.span)}"
-        yield self.styled(name.rstrip(), *red, *((BOLD,) if red else ()))
+        yield self.styled(name.rstrip(), *((RED, BOLD) if held else ()))
         for lane in (DEVICE_LANE, HOST_LANE):
             words = [
                 model.touch_words(touch, self.drawn.span, self.context)
                 for touch in model.touches_of(variable, lane)
             ]
             if words:
-                yield from self.wrapped(f"    {lane}: {', '.join(words)}", "      ", *red)
+                line = f"    {lane}: {', '.join(words)}"
+                yield from self.wrapped(line, "      ", *((RED,) if held else ()))
         if variable.more:
             yield f"    ... and {variable.more} more places"
 
