@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, ClassVar, NamedTuple
@@ -141,13 +141,36 @@ class Class(Value):
     env: Env | None
     bases: tuple[Value, ...]
     names: dict[str, Value]
-    order: list[Value] | None = field(default=None, repr=False)  # see `mro`
+    order: ClassOrder | None = None  # see `mro`
     is_complete: bool = False  # no base is of a module that was passed by
 
     @property
     def outer_bases(self) -> list[External]:
         """The bases that are outside the project, in its order."""
+        if not _order(self).is_outer:
+            return []
         return [base for base in mro(self) if isinstance(base, External)]
+
+
+@dataclass(eq=False, repr=False, slots=True)
+class ClassOrder:
+    """A class, or an unseen base, and those after it, which the orders of its subclasses share."""
+
+    value: Value
+    rest: ClassOrder | None = None
+    length: int = field(init=False)
+    is_outer: bool = field(init=False)  # an unseen base is among them
+    as_list: list[Value] | None = None
+
+    def __post_init__(self) -> None:
+        self.length = 1 + (self.rest.length if self.rest else 0)
+        self.is_outer = isinstance(self.value, External) or bool(self.rest and self.rest.is_outer)
+
+    def __iter__(self) -> Iterator[Value]:
+        order: ClassOrder | None = self
+        while order:
+            yield order.value
+            order = order.rest
 
 
 @dataclass(eq=False, repr=False, slots=True)
@@ -394,6 +417,13 @@ def mro(cls: Class) -> list[Value]:
 
     It is found once for each class, in however many ways the class is reached.
     """
+    order = _order(cls)
+    if order.as_list is None:
+        order.as_list = [*order]
+    return order.as_list
+
+
+def _order(cls: Class) -> ClassOrder:
     waiting = [cls]
     while cls.order is None:  # no recursion: classes may stand in a line of a thousand
         current = waiting[-1]
@@ -402,20 +432,28 @@ def mro(cls: Class) -> list[Value]:
             waiting += unknown
             continue
         waiting.pop()
-        rows = [mro(base) if isinstance(base, Class) else [base] for base in current.bases]
-        current.order = [current, *_merged(rows)]
+        if current.order is not None:
+            continue
+        orders = [
+            _order(base) if isinstance(base, Class) else ClassOrder(base) for base in current.bases
+        ]
+        current.order = ClassOrder(current, _merge(orders))
     return cls.order
 
 
-def _merged(orders: list[list[Value]]) -> list[Value]:
+def _merge(orders: list[ClassOrder]) -> ClassOrder | None:
     """Return the values of the orders of all bases, each before those that follow it in any order.
 
     Python refuses a class without such an order; here the next value of the first base is taken.
     """
     if len(orders) < 2:
-        return orders[0] if orders else []
-    bases = [order[0] for order in orders]
-    rows = [row[::-1] for row in (*orders, bases)]  # what comes next is at the end
+        return orders[0] if orders else None
+    merged_end = _common_end(orders)
+    length = merged_end.length if merged_end else 0
+    rows = [[*islice(order, order.length - length)] for order in orders]
+    rows.append([order.value for order in orders])
+    for row in rows:
+        row.reverse()  # what comes next is at the end
     later = Counter(cls for row in rows for cls in row[:-1])
     merged: dict[Value, None] = {}
     while rows:
@@ -427,4 +465,15 @@ def _merged(orders: list[list[Value]]) -> list[Value]:
                 if row:
                     later[row[-1]] -= 1
         rows = [row for row in rows if row]
-    return list(merged)
+    for value in reversed(merged):
+        merged_end = ClassOrder(value, merged_end)
+    return merged_end
+
+
+def _common_end(orders: list[ClassOrder]) -> ClassOrder | None:
+    """Return what all orders end with after their first: in a diamond all but the bases."""
+    ends = [order.rest for order in orders]
+    while None not in ends and any(end is not ends[0] for end in ends):
+        longest = max(end.length for end in ends if end)
+        ends = [end.rest if end and end.length == longest else end for end in ends]
+    return None if None in ends else ends[0]
