@@ -13,7 +13,7 @@ from tpulint.absint.domain.objects import Sequence as Items
 from tpulint.absint.domain.program import Feed
 from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.structures import tensors
-from tpulint.absint.domain.values import Value, options
+from tpulint.absint.domain.values import Value
 from tpulint.diagnostics.traces import callee_name
 from tpulint.finding import DEVICE_LANE, HOST_LANE, Certainty, Span
 from tpulint.frontends.tensorflow import map_facts
@@ -70,14 +70,14 @@ def maps_of(
 def _feeds(program: Program, computation: Computation) -> Sequence[Feed]:
     """Return the input pipelines of what builds the computation, or of its call itself."""
     owners = [computation.call.receiver, computation.call.result]
-    owner_options = [option for owner in owners if owner is not None for option in options(owner)]
+    owner_options = [option for owner in owners if owner is not None for option in owner.options]
     other = map_facts.OTHER_STEPS.get(_plain(computation.callee))
     feeds: dict[object, Feed] = {}
     for feed in program.feeds:
         if feed.kind == other:
             continue
         if feed.site == computation.site or any(
-            option is owner for option in options(feed.owner) for owner in owner_options
+            option is owner for option in feed.owner.options for owner in owner_options
         ):
             feeds.setdefault((feed.kind, feed.site), feed)
     return list(feeds.values())

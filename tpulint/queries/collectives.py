@@ -8,7 +8,7 @@ from tpulint.absint.domain.context import AFTER_RETURN, Scope
 from tpulint.absint.domain.events import ApiCall, Computation, Tensor, Variable
 from tpulint.absint.domain.objects import ExternalObject
 from tpulint.absint.domain.structures import tensors, uniform
-from tpulint.absint.domain.values import Const, External, Value, options
+from tpulint.absint.domain.values import Const, External, Value
 from tpulint.frontends.tensorflow.knowledge import naming, tf_names
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.strategy import scope_strategy
@@ -69,9 +69,7 @@ def may_sum_gradients(
         or call.result.operation is None
         or call.result.operation.number > start
         # Replicas may average the variables that they trained.
-        or any(
-            isinstance(option, Variable) for it in call.arguments for option in options(it.value)
-        )
+        or any(isinstance(option, Variable) for it in call.arguments for option in it.value.options)
         for call in collectives
     )
 
@@ -141,7 +139,7 @@ def deciding(scopes: Iterable[Scope]) -> list[Tensor | Variable]:
     deciders: list[Tensor | Variable] = []
     for payload in (scope.payload for scope in scopes):
         if isinstance(payload, Value):
-            deciders += [option for option in options(payload) if isinstance(option, Variable)]
+            deciders += [option for option in payload.options if isinstance(option, Variable)]
             deciders += tensors(payload)
     return deciders
 

@@ -42,7 +42,7 @@ from tpulint.absint.domain.events import (
 from tpulint.absint.domain.objects import ExternalObject, Mapping, Sequence
 from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.structures import MAX_STRUCTURE_DEPTH, all_tensors
-from tpulint.absint.domain.values import Choice, Const, External, Opaque, Value, options
+from tpulint.absint.domain.values import Choice, Const, External, Opaque, Value
 from tpulint.file_facts import ON
 from tpulint.frontends.tensorflow.program import Program, answered_once
 from tpulint.frontends.tensorflow.strategy import Strategy
@@ -107,7 +107,7 @@ def is_result_of_call(program: Program, function: Argument | None) -> bool:
     """Return whether an argument, due to be a function, is a call that certainly gives none."""
     if function is None or not isinstance(function.node, CallNode):
         return False
-    return all(_is_no_function(program, value) for value in options(function.value))
+    return all(_is_no_function(program, value) for value in function.value.options)
 
 
 def _is_no_function(program: Program, value: Value) -> bool:
@@ -135,7 +135,7 @@ class ArityMismatch(NamedTuple):
 
 def arity_mismatch(cluster: Cluster, fault: ArityFault) -> ArityMismatch | None:
     """Return the first of the cluster's callees for which `fault` has a reason."""
-    reasons = [(option, fault(option, cluster.arguments)) for option in options(cluster.callee)]
+    reasons = [(option, fault(option, cluster.arguments)) for option in cluster.callee.options]
     is_certain = all(reason for _, reason in reasons) and not cluster.context.is_guess
     mismatches = (ArityMismatch(it, reason, is_certain) for it, reason in reasons if reason)
     return next(mismatches, None)

@@ -15,16 +15,7 @@ from tpulint.absint.domain.objects import ExternalObject, Mapping, Sequence, fun
 from tpulint.absint.domain.program import Feed
 from tpulint.absint.domain.site import Module, Site
 from tpulint.absint.domain.structures import with_alternatives
-from tpulint.absint.domain.values import (
-    NONE,
-    UNKNOWN,
-    Const,
-    External,
-    Number,
-    Opaque,
-    Value,
-    options,
-)
+from tpulint.absint.domain.values import NONE, UNKNOWN, Const, External, Number, Opaque, Value
 from tpulint.finding import Certainty
 from tpulint.frontends.tensorflow.branch_tests import NO_TPU, may_be_without_tpu
 from tpulint.frontends.tensorflow.knowledge.tf_names import (
@@ -80,7 +71,7 @@ def is_replicated(computation: Computation) -> bool:
 def returned_values(computation: Computation) -> Iterator[Argument]:
     """Yield what its function returns, where that is written, as if they were arguments."""
     if computation.result is not None and (is_run(computation) or is_replicated(computation)):
-        for returned in options(computation.result):
+        for returned in computation.result.options:
             if isinstance(returned, (Sequence, Mapping)):
                 place = returned.site
             else:
@@ -117,7 +108,7 @@ def argument_value(entry: Computation, name: str) -> Value:
 
 def is_given(value: Value) -> bool:
     """Return whether an argument certainly is something other than None and an empty structure."""
-    return not any(_may_be_nothing(option) for option in options(value))
+    return not any(_may_be_nothing(option) for option in value.options)
 
 
 def is_empty(value: Value) -> bool:
@@ -206,7 +197,7 @@ def certainty_of_fault(
     entry: Computation, faulty: Callable[[Value], object], value: Value
 ) -> Certainty | None:
     """Return the certainty that `value`, one of several perhaps, makes the entry call fail."""
-    verdicts = [faulty(option) for option in options(value)]
+    verdicts = [faulty(option) for option in value.options]
     if not any(verdicts):
         return None
     # A function of the same name in a project may take other arguments.
@@ -236,7 +227,7 @@ def surely_uses_tpu(estimator: ApiCall) -> bool:
     use_tpu = estimator.argument("use_tpu", 4)
     if use_tpu is None:
         return not any(argument.star for argument in estimator.arguments)
-    return not any(option in NO_TPU for option in options(use_tpu.value))
+    return not any(option in NO_TPU for option in use_tpu.value.options)
 
 
 def surely_used(estimator: ApiCall, use: Context) -> bool:
@@ -297,7 +288,7 @@ def broadcasts_input(program: Program, estimator: ApiCall) -> bool | None:
 
     Where the configuration of an estimator is not seen, it is one of those that the program makes.
     """
-    modes = options(tpu_config_value(estimator, INPUT_MODE, 3))
+    modes = tpu_config_value(estimator, INPUT_MODE, 3).options
     if not all(map(_is_input_mode, modes)):
         configurations = program.named.get("TPUConfig", ())
         if not configurations or any(
@@ -306,7 +297,7 @@ def broadcasts_input(program: Program, estimator: ApiCall) -> bool | None:
             return None
         arguments = [call.argument(INPUT_MODE, 3) for call in configurations]
         modes = tuple(
-            option for it in arguments for option in (options(it.value) if it else (NONE,))
+            option for it in arguments for option in (it.value.options if it else (NONE,))
         )
     if any(isinstance(mode, External) and mode.last == "BROADCAST" for mode in modes):
         return True
@@ -329,9 +320,9 @@ def has_one_replica(estimator: ApiCall) -> Truth:
     MAYBE where a flag decides on model parallelism, which spreads one replica over all cores of a
     small TPU.
     """
-    if Const(1) in options(tpu_config_value(estimator, "num_shards", 1)):
+    if Const(1) in tpu_config_value(estimator, "num_shards", 1).options:
         return Truth.YES
-    cores = options(tpu_config_value(estimator, "num_cores_per_replica", 2))
+    cores = tpu_config_value(estimator, "num_cores_per_replica", 2).options
     are_single = [count not in (NONE, UNKNOWN, Number(), Const(1)) for count in cores]
     return Truth.YES if all(are_single) else Truth.MAYBE if any(are_single) else Truth.NO
 

@@ -11,7 +11,7 @@ from tpulint.absint.domain.context import NO_KNOWN_CALLER, TRY
 from tpulint.absint.domain.events import ApiCall, Computation, Context
 from tpulint.absint.domain.objects import ExternalObject, Instance
 from tpulint.absint.domain.site import CallStep, Module, Site
-from tpulint.absint.domain.values import NONE, Const, External, Value, options
+from tpulint.absint.domain.values import NONE, Const, External, Value
 from tpulint.finding import Certainty
 from tpulint.frontends.tensorflow.keras_models import keras_base, may_have_own_dtype
 from tpulint.frontends.tensorflow.knowledge import operations, tf_names
@@ -204,7 +204,7 @@ def _is_so(call: ApiCall, only_if: operations.OnlyIf) -> bool:
     if any(argument.star for argument in call.arguments):
         return False
     argument = call.argument(only_if.argument, only_if.position)
-    values = options(NONE if argument is None else argument.value)
+    values = (NONE if argument is None else argument.value).options
     if not only_if.values:
         return NONE in values
     texts = [str(value.value) for value in values if isinstance(value, Const)]

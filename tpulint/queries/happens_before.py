@@ -38,7 +38,7 @@ from tpulint.absint.domain.events import (
 )
 from tpulint.absint.domain.objects import ExternalObject, Instance, Mapping, Sequence
 from tpulint.absint.domain.structures import parts, with_alternatives
-from tpulint.absint.domain.values import UNKNOWN, Const, Opaque, Value, options
+from tpulint.absint.domain.values import UNKNOWN, Const, Opaque, Value
 from tpulint.frontends.tensorflow.knowledge.tf_names import HOST_FUNCTIONS
 from tpulint.frontends.tensorflow.program import Program, answered_once
 from tpulint.ordering import Edge, HostOrder, Phase, Placement, Truth, any3, reachable
@@ -251,7 +251,7 @@ def body_key(scope: Scope) -> Hashable:
     is_shared = (
         scope.kind == COND
         and isinstance(decides, Value)
-        and all(isinstance(option, (Tensor, Opaque)) for option in options(decides))
+        and all(isinstance(option, (Tensor, Opaque)) for option in decides.options)
     )
     return scope.site, id(decides if is_shared else scope)
 
@@ -265,12 +265,12 @@ def _join(source: GraphNode, user: GraphNode, data: bool, is_certain: bool) -> N
 def _is_flat(value: Value) -> bool:
     if not isinstance(value, Sequence):
         return not isinstance(value, Mapping)
-    inner = (option for item in value.items for option in options(item))
+    inner = (option for item in value.items for option in item.options)
     return not any(isinstance(option, (Sequence, Mapping)) for option in inner)
 
 
 def _leaves(value: Value, depth: int = 5) -> Iterator[Value]:
-    for option in options(value):
+    for option in value.options:
         inner: list[Value] | None = None
         if isinstance(option, (Sequence, Mapping)):
             inner = [*parts(option), *([UNKNOWN] if option.open else [])]
@@ -300,7 +300,7 @@ class HappensBefore:
         self._are_complete = all(isinstance(leaf, (Tensor, Variable, Const)) for leaf in leaves)
         # TensorFlow hands out results as they are where no structure holds another
         # (tensorflow/python/tpu/tpu.py, _postprocess_non_flat_outputs).
-        self._are_flat = all(map(_is_flat, options(value)))
+        self._are_flat = all(map(_is_flat, value.options))
         # TensorFlow never prunes the effects.
         effects = [it for it in computation.operations if it.unseen or it.ordered or it.kept]
         touches = [access.operation for access in computation.accesses]

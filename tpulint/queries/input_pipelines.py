@@ -18,16 +18,7 @@ from tpulint.absint.domain.objects import ExternalObject, Instance, Mapping, Seq
 from tpulint.absint.domain.program import Feed
 from tpulint.absint.domain.site import Module, Site, shared_length
 from tpulint.absint.domain.structures import STRUCTURES, all_tensors, parts
-from tpulint.absint.domain.values import (
-    NONE,
-    UNKNOWN,
-    Choice,
-    Const,
-    External,
-    Value,
-    join,
-    options,
-)
+from tpulint.absint.domain.values import NONE, UNKNOWN, Choice, Const, External, Value, join
 from tpulint.frontends.tensorflow.keras_models import is_dataset
 from tpulint.frontends.tensorflow.knowledge import naming, tf_names
 from tpulint.frontends.tensorflow.program import Program
@@ -68,8 +59,8 @@ def data_of(program: Program, feed: Feed) -> Value:
 
     An input function may do either, in branches of its own.
     """
-    handed_over = [option for option in options(feed.data) if is_dataset(option)]
-    if len(handed_over) == len(options(feed.data)):
+    handed_over = [option for option in feed.data.options if is_dataset(option)]
+    if len(handed_over) == len(feed.data.options):
         return feed.data
     taken = iterated_of(program, feed)
     # Of several iterators nobody sees which one feeds the TPU.
@@ -239,7 +230,7 @@ def _elements_from(value: Value) -> list[Value]:
         items: list[Value] = []
         for _, argument in value.arguments:
             items += argument.items if isinstance(argument, Sequence) else [argument]
-        return [item for item in items if any(map(is_dataset, options(item)))]
+        return [item for item in items if any(map(is_dataset, item.options))]
     source = before(value)
     return [source] if source is not None else []
 
@@ -250,7 +241,7 @@ def _of_transformation(step: ExternalObject) -> list[Value]:
         step.source
         if isinstance(option, ExternalObject) and option.last in KEEPS and step.source is not None
         else option
-        for option in options(step.arguments[0][1] if step.arguments else UNKNOWN)
+        for option in (step.arguments[0][1] if step.arguments else UNKNOWN).options
     ]
 
 
@@ -262,7 +253,7 @@ def keeps_remainder(batch: ExternalObject) -> bool | None:
     # The default of all batching methods is False.
     if setting is None or setting in (NONE, Const(False)):
         return True
-    return False if Const(True) in options(setting) else None
+    return False if Const(True) in setting.options else None
 
 
 def drops_remainders(module: Module) -> bool:
@@ -428,7 +419,7 @@ def amounts(data: Value) -> list[Amount | None]:
 
     Batches count as the examples in them.
     """
-    return [amount for option in options(data) for amount in _amounts_of(option, STEPS)]
+    return [amount for option in data.options for amount in _amounts_of(option, STEPS)]
 
 
 def _amounts_of(step: Value, depth: int) -> list[Amount | None]:
@@ -438,7 +429,7 @@ def _amounts_of(step: Value, depth: int) -> list[Amount | None]:
     if source is None:
         is_zip = step.last == "zip"
         return [_amount_of_zip(step, depth) if is_zip else _amount_of_source(step)]
-    earlier = [amount for option in options(source) for amount in _amounts_of(option, depth - 1)]
+    earlier = [amount for option in source.options for amount in _amounts_of(option, depth - 1)]
     return [amount and _handed_on(step, amount) for amount in earlier]
 
 

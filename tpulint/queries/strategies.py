@@ -18,7 +18,7 @@ from tpulint.absint.domain.events import (
 )
 from tpulint.absint.domain.objects import ContextManagerValue, ExternalObject, Instance, Sequence
 from tpulint.absint.domain.site import Module, Site, shared_length
-from tpulint.absint.domain.values import Const, Opaque, Value, options
+from tpulint.absint.domain.values import Const, Opaque, Value
 from tpulint.finding import Certainty
 from tpulint.frontends.tensorflow.branch_tests import asks_about, is_for_another, is_of_setting
 from tpulint.frontends.tensorflow.keras_models import (
@@ -405,7 +405,7 @@ class Scopes:
     def _is_used(self, strategy: Strategy) -> bool:
         """Return whether anything runs on the strategy, or is made under its scope."""
         runs = [it.receiver for it in self.program.named.get("run", ()) if it.receiver is not None]
-        return any(strategy in options(receiver) for receiver in runs) or any(
+        return any(strategy in receiver.options for receiver in runs) or any(
             scope.payload is strategy
             for call in self.program.calls
             if isinstance(call.result, (ExternalObject, Instance, Variable))
@@ -430,7 +430,7 @@ class Scopes:
     @cached_property
     def _taken_values(self) -> set[int]:
         arguments = (argument for call in self.program.calls for argument in call.arguments)
-        return {id(option) for argument in arguments for option in options(argument.value)}
+        return {id(option) for argument in arguments for option in argument.value.options}
 
     def _certainty_of_weights(self, part: ExternalObject) -> Certainty | None:
         """Return how sure it is that a part of a model has weights where it is made; None if not.

@@ -13,7 +13,7 @@ from tpulint.absint.domain import values
 from tpulint.absint.domain.context import ConditionKey
 from tpulint.absint.domain.events import Arguments, Context
 from tpulint.absint.domain.site import Module, Site
-from tpulint.absint.domain.values import UNKNOWN, External, Value, frozen, options
+from tpulint.absint.domain.values import UNKNOWN, External, Value, frozen
 from tpulint.ordering import reachable
 from tpulint.syntax import ir
 
@@ -45,7 +45,7 @@ class Sized(Value):
         inside: list[Sized] = []
         for item in items:
             amount += size_of(item)
-            inside += [option for option in options(item) if isinstance(option, Sized)]
+            inside += [option for option in item.options if isinstance(option, Sized)]
         around = self._around() if self.holders else {self: 1}  # most are new
         if around is None or any(structure in around for structure in inside):
             return False
@@ -75,7 +75,7 @@ def size_of(value: Value) -> int:
     """Return how many values a walk over this one comes by."""
     if isinstance(value, Sized):
         return value.size
-    alternatives = options(value)
+    alternatives = value.options
     return 1 if alternatives[0] is value else 1 + sum(map(size_of, alternatives))
 
 

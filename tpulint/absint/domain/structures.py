@@ -13,7 +13,7 @@ from tpulint.absint.domain import objects, values
 from tpulint.absint.domain.context import INIT_SCOPE, WITH
 from tpulint.absint.domain.events import Context, Tensor, Variable
 from tpulint.absint.domain.objects import Class, ExternalObject, Instance, Mapping, Sequence
-from tpulint.absint.domain.values import UNKNOWN, Choice, Const, External, Value, join, options
+from tpulint.absint.domain.values import UNKNOWN, Choice, Const, External, Value, join
 
 V = TypeVar("V", bound=Value)
 MAX_STRUCTURE_DEPTH = 5  # structures within structures
@@ -250,7 +250,7 @@ def is_counter(variable: Variable) -> bool:
 
 def is_scalar(value: Value) -> bool:
     """Return whether `value` certainly becomes a scalar, as a tensor."""
-    return all(map(_is_single_number, options(value)))
+    return all(map(_is_single_number, value.options))
 
 
 def _is_single_number(value: Value) -> bool:

@@ -56,6 +56,11 @@ class Value:
     def is_object(self) -> bool:
         return False
 
+    @property
+    def options(self) -> tuple[Value, ...]:
+        """The values of which this is one: itself, but for a choice."""
+        return (self,)
+
     def is_same(self, other: Value) -> bool:
         """Return whether it makes no difference which of the two it is."""
         return False
@@ -311,7 +316,7 @@ class Partial(Value):
 class Choice(Value):
     """One of several values; it depends on what the analysis cannot see."""
 
-    options: tuple[Value, ...]
+    options: tuple[Value, ...] = field()  # without it, the property of `Value` were its default
 
     def __repr__(self) -> str:
         return " or ".join(map(repr, self.options))
@@ -329,10 +334,6 @@ class DictChoice(Choice):
         return DictChoice(value.options) if isinstance(value, Choice) else value
 
 
-def options(value: Value) -> tuple[Value, ...]:
-    return value.options if isinstance(value, Choice) else (value,)
-
-
 def join(values: Iterable[Value]) -> Value:
     """Return the value that is one of `values`.
 
@@ -347,7 +348,7 @@ def join(values: Iterable[Value]) -> Value:
     most_useful: list[Value] = []
     is_complete = True
     for value in values:
-        alternatives = options(value)
+        alternatives = value.options
         are_many = len(alternatives) > MAX_ALTERNATIVES
         for option in alternatives:
             if id(option) in identities:
@@ -374,7 +375,7 @@ def join(values: Iterable[Value]) -> Value:
 
 def choice_of_many(values: Iterable[Value]) -> Value:
     """Return the value that is one of `values`, of which none gets lost for their number."""
-    alternatives = {id(option): option for value in values for option in options(value)}
+    alternatives = {id(option): option for value in values for option in value.options}
     if len(alternatives) <= MAX_ALTERNATIVES:
         return join(alternatives.values())
     is_complete = alternatives.pop(id(UNKNOWN), None) is None

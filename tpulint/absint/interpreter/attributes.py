@@ -17,7 +17,7 @@ from tpulint.absint.domain.objects import (
     mro,
 )
 from tpulint.absint.domain.site import Module, Site
-from tpulint.absint.domain.values import Bound, Const, External, ModuleValue, Opaque, Value, options
+from tpulint.absint.domain.values import Bound, Const, External, ModuleValue, Opaque, Value
 from tpulint.absint.interpreter import calls
 from tpulint.absint.interpreter.calls import opaque_arguments
 from tpulint.absint.interpreter.frame import Frame
@@ -208,7 +208,7 @@ def put_any(frame: Frame, base: Value) -> None:
 
     Those that hold methods, or what a library made, are not what is set so.
     """
-    for option in options(base):
+    for option in base.options:
         if isinstance(option, Instance):
             for cls in reversed(mro(option.cls)):
                 names = cls.names if isinstance(cls, Class) else {}
@@ -221,5 +221,5 @@ def put_any(frame: Frame, base: Value) -> None:
 
 def _make_unknown(held: dict[str, Value], names: Names[str, Value]) -> None:
     for name, value in names.items():
-        if all(isinstance(option, Const) for option in options(value)):
+        if all(isinstance(option, Const) for option in value.options):
             held[name] = Opaque(f"self.{name}")

@@ -11,7 +11,7 @@ from tpulint.absint.domain.context import DEPENDENCIES, STACK, UNSEEN, WITH, Sco
 from tpulint.absint.domain.events import ContextChange, Dependencies
 from tpulint.absint.domain.objects import ContextManagerValue, Function, Instance
 from tpulint.absint.domain.site import CallStep, Site
-from tpulint.absint.domain.values import NONE, UNKNOWN, Bound, Choice, Opaque, Value, join, options
+from tpulint.absint.domain.values import NONE, UNKNOWN, Bound, Choice, Opaque, Value, join
 from tpulint.absint.interpreter import attributes, calls, transfer
 from tpulint.absint.interpreter.frame import Frame
 from tpulint.syntax.nodes import CallNode, Expression, WithItem, last_name
@@ -129,7 +129,7 @@ def by_hand(
         return _moved_to_new_stack(frame, manager, site)
     if name == "enter_context" and items:
         _open_for_rest(frame, items[0], site)
-        for option in options(items[0]):
+        for option in items[0].options:
             if isinstance(option, ContextManagerValue):
                 note(frame, option.effect, "enter", site, manager)
                 return option.payload
@@ -156,7 +156,7 @@ def _open_for_rest(frame: Frame, manager: Value, site: Site) -> None:
     if frame.context.computation is None and all(
         isinstance(option, ContextManagerValue)
         and frame.library.scope_owner(option.payload) is not None
-        for option in options(manager)
+        for option in manager.options
     ):
         enter(frame, manager, site)
 

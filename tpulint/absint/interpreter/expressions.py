@@ -13,7 +13,7 @@ from tpulint.absint.domain.events import Argument, Arguments, Tensor
 from tpulint.absint.domain.objects import Mapping, Sequence
 from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.structures import rebind
-from tpulint.absint.domain.values import UNKNOWN, Const, External, Opaque, Value, join, options
+from tpulint.absint.domain.values import UNKNOWN, Const, External, Opaque, Value, join
 from tpulint.absint.interpreter import attributes, calls, operators, transfer
 from tpulint.absint.interpreter.definitions import named_defaults
 from tpulint.absint.interpreter.frame import Frame, Library
@@ -47,7 +47,7 @@ def _truth(value: Value) -> bool | None:
 
 def condition_key(library: Library, value: Value, node: Expression, site: Site) -> ConditionKey:
     """Return the identity of an unknown test: the same opaque thing, else the place of the test."""
-    alternatives = options(value)
+    alternatives = value.options
     are_constants = all(isinstance(option, Const) for option in alternatives)
     asks_what_is_open = any(isinstance(option, values.ContextQuery) for option in alternatives)
     if asks_what_is_open or (len(alternatives) > 1 and are_constants):
@@ -164,7 +164,7 @@ def _subscript(frame: Frame, node: nodes.Subscript) -> Value:
         return Sequence(base.kind, kept, is_open, frame.site(node.place), frame.context)
     index = value(frame, node.index)
     site = frame.site(node.place)
-    of_python = all(isinstance(holder, (Sequence, Mapping)) for holder in options(base))
+    of_python = all(isinstance(holder, (Sequence, Mapping)) for holder in base.options)
     if transfer.is_data(index) and of_python:
         transfer.note_effect(frame, transfer.ASKS, transfer.INDEX, site)
     return operators.subscript(frame, base, index, site)

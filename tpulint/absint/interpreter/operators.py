@@ -13,16 +13,7 @@ from tpulint.absint.domain.events import MixedOperands, Tensor, Variable
 from tpulint.absint.domain.objects import ExternalObject, Instance, Mapping, Sequence
 from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.structures import end_of, is_flag, item_of, of_scalars, start_of, uniform
-from tpulint.absint.domain.values import (
-    UNKNOWN,
-    Const,
-    External,
-    Opaque,
-    Text,
-    Value,
-    join,
-    options,
-)
+from tpulint.absint.domain.values import UNKNOWN, Const, External, Opaque, Text, Value, join
 from tpulint.absint.interpreter import attributes, calls, dataclass_fields, transfer
 from tpulint.absint.interpreter.frame import Frame
 from tpulint.syntax.nodes import NOWHERE, Constant, Expression, first_place
@@ -130,7 +121,7 @@ def _dtype(frame: Frame, name: str, operands: list[Value], site: Site) -> str | 
 
 def _may_be_touched(value: Value) -> bool:
     """Return whether it is a tensor or a variable, or may be one."""
-    return any(isinstance(option, (Tensor, Variable)) for option in options(value))
+    return any(isinstance(option, (Tensor, Variable)) for option in value.options)
 
 
 # A TPU has no strings, so this is no tensor: a key of what may be a dict, or a part of such a key.
@@ -150,7 +141,7 @@ def _sites(frame: Frame, operands: tuple[Expression, ...], site: Site) -> tuple[
 def compare(
     frame: Frame, op: str, left: Value, right: Value, site: Site, operands: tuple[Expression, ...]
 ) -> Value:
-    for option in (*options(left), *options(right)):
+    for option in (*left.options, *right.options):
         if isinstance(option, values.ContextQuery):
             return option
     answer = _of_setting(frame, op, left, right)
@@ -168,7 +159,7 @@ def compare(
         if isinstance(right, Const):
             equal = {
                 option.value == right.value if isinstance(option, Const) else None
-                for option in options(left)
+                for option in left.options
             }
             if len(equal) == 1 and None not in equal:
                 return _verdict(equal.pop(), op == "Equal")
@@ -181,7 +172,7 @@ def compare(
                 same = left.equal_to(repr(right.value))
             return same if op == "Equal" else same.negated()
         other = left if right == values.NONE else right
-        has_tensor = any(isinstance(part, Tensor) for part in options(other))
+        has_tensor = any(isinstance(part, Tensor) for part in other.options)
         if has_tensor and values.NONE in (left, right):  # no tensor is compared with it
             return _verdict(_identical(other, values.NONE), op == "Equal")
     if op in ("In", "NotIn"):
@@ -268,9 +259,9 @@ def _identical(left: Value, right: Value) -> bool | None:
     """Return the answer to `is` where one side is None; other uses of `is` are not modelled."""
     if right != values.NONE:
         return None
-    are_none = {option == values.NONE for option in options(left)}
+    are_none = {option == values.NONE for option in left.options}
     seen = (Const, Tensor, Variable, objects.Function, objects.Class, Instance, Sequence, Mapping)
-    is_seen = all(isinstance(option, seen) for option in options(left))
+    is_seen = all(isinstance(option, seen) for option in left.options)
     return are_none.pop() if is_seen and len(are_none) == 1 else None
 
 
@@ -307,7 +298,7 @@ def binary(
 
 def _present(value: Value) -> Value:
     """Return an operand that may be None: with None there is nothing to compute."""
-    present = [option for option in options(value) if option != values.NONE]
+    present = [option for option in value.options if option != values.NONE]
     return join(present) if isinstance(value, values.Choice) else value
 
 

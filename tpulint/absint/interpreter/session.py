@@ -17,7 +17,7 @@ from tpulint.absint.domain.objects import Class, Function, Instance, function_of
 from tpulint.absint.domain.program import ProgramEvents, ReadingFailure
 from tpulint.absint.domain.site import CallStep, Module, Site
 from tpulint.absint.domain.structures import STRUCTURES, parts
-from tpulint.absint.domain.values import UNKNOWN, Bound, Opaque, Partial, Value, options
+from tpulint.absint.domain.values import UNKNOWN, Bound, Opaque, Partial, Value
 from tpulint.absint.interpreter.module_linking import ModuleLibrary, ModuleLinker
 from tpulint.absint.resolver.project import Project
 from tpulint.finding import LIMIT, UnfollowedCall
@@ -316,7 +316,7 @@ class Session(ModuleLinker):
 
     def known(self, value: Value) -> None:
         """Remember that what calls this function was seen: it is no root."""
-        functions = filter(None, map(function_of, options(value)))
+        functions = filter(None, map(function_of, value.options))
         self.called.update(id(function.code) for function in functions)
 
     def variable(

@@ -20,7 +20,7 @@ from tpulint.absint.domain.events import Context, Operation, Tensor, Use, Variab
 from tpulint.absint.domain.objects import Mapping, Sequence, TraceTimeValue
 from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.structures import all_tensors, alternatives_of, uniform
-from tpulint.absint.domain.values import UNKNOWN, Choice, Value, join, options
+from tpulint.absint.domain.values import UNKNOWN, Choice, Value, join
 from tpulint.absint.interpreter.frame import Frame
 from tpulint.finding import Certainty
 from tpulint.syntax.nodes import BoolOperation, Expression, first_place
@@ -129,8 +129,8 @@ def note_operands(frame: Frame, items: list[Value], sites: tuple[Site, ...], nam
     if context.is_unrecorded:
         return
     for item, site in zip(items, sites, strict=False):
-        held = [tensor for tensor in options(item) if isinstance(tensor, Tensor) and tensor.of_all]
-        if len(held) == len(options(item)):
+        held = [tensor for tensor in item.options if isinstance(tensor, Tensor) and tensor.of_all]
+        if len(held) == len(item.options):
             use = Use(held[0], site, context, Certainty.DEFINITE, name)
             frame.session.program.operands.append(use)
 
@@ -286,7 +286,7 @@ def note_tensor_test(
         return
     context = frame.context
     kind = ASKS_WHERE[context.conversion] if converts else ASKS
-    alternatives = options(test)
+    alternatives = test.options
     tensors = [value for value in alternatives if is_data(value)]
     if not kind or not tensors:
         return
@@ -321,7 +321,7 @@ def note_effect(
 def note_formatting(frame: Frame, formatted: Value, how: str, site: Site) -> None:
     """Record that Python formats what may be a tensor as if it were a number."""
     note_operands(frame, [formatted], (site,), FORMATS)
-    are_data = [is_data(option) for option in options(formatted)]
+    are_data = [is_data(option) for option in formatted.options]
     if any(are_data):
         note_effect(frame, FORMATS, how, site, is_certain=all(are_data))
 
@@ -339,7 +339,7 @@ def note_iteration(frame: Frame, iterated: Value, site: Site, *, converts: bool 
     """Record that Python takes the items of one tensor, where that is not converted."""
     kind = ASKS_WHERE[frame.context.conversion] if converts else ASKS
     # Of a tuple and a tensor, the setting that chose one may choose who takes its items, too.
-    if kind and all(map(_is_one_tensor, options(iterated))):
+    if kind and all(map(_is_one_tensor, iterated.options)):
         note_effect(frame, kind, "for", site)
 
 

@@ -16,16 +16,7 @@ from tpulint.absint.domain.events import ApiCall, Computation
 from tpulint.absint.domain.objects import Class, Env, Function, decorated, function_of
 from tpulint.absint.domain.site import Module, Site
 from tpulint.absint.domain.structures import MAX_STRUCTURE_DEPTH, STRUCTURES, parts
-from tpulint.absint.domain.values import (
-    NONE,
-    UNKNOWN,
-    Bound,
-    External,
-    ModuleValue,
-    Partial,
-    Value,
-    options,
-)
+from tpulint.absint.domain.values import NONE, UNKNOWN, Bound, External, ModuleValue, Partial, Value
 from tpulint.absint.interpreter import calls, context_managers
 from tpulint.absint.interpreter.calls import opaque_arguments
 from tpulint.absint.interpreter.frame import Frame, Observer, combine
@@ -415,7 +406,7 @@ def _calls_step(function: Function) -> bool:
         isinstance(option, Function) and option.traced
         for name, value in beside.items()
         if function.code.names_any(frozenset([name]))
-        for option in options(value)
+        for option in value.options
     )
 
 

@@ -21,7 +21,6 @@ from tpulint.absint.domain.values import (
     Opaque,
     Value,
     join,
-    options,
 )
 from tpulint.absint.interpreter import attributes, calls, operators
 from tpulint.absint.interpreter.frame import Frame
@@ -51,7 +50,7 @@ def is_of_program(value: Value) -> bool:
         return is_of_tpu(scope_strategy(value.context)) or any(
             isinstance(option, (Strategy, ExternalObject)) and is_of_program(option)
             for attribute in value.attributes.values()
-            for option in options(attribute)
+            for option in attribute.options
         )
     if isinstance(value, Opaque):
         return isinstance(value.inferred_as.get(Strategy), Strategy)
@@ -68,10 +67,10 @@ def is_for_callers(value: Value | None) -> bool:
     return any(
         (isinstance(option, ExternalObject) and option.last == "TPUEstimator") or is_of_tpu(option)
         for attribute in held
-        for option in options(attribute)
+        for option in attribute.options
     ) or any(
         isinstance(option, (ExternalObject, Instance)) and is_of_tpu(scope_strategy(option.context))
-        for option in options(value or UNKNOWN)
+        for option in (value or UNKNOWN).options
     )
 
 

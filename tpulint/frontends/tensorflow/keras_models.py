@@ -27,7 +27,6 @@ from tpulint.absint.domain.values import (
     Opaque,
     Text,
     Value,
-    options,
 )
 from tpulint.absint.interpreter import transfer
 from tpulint.absint.interpreter.expressions import truth
@@ -202,7 +201,7 @@ def reduction_of(loss: ExternalObject) -> str | None:
     argument = loss.argument("reduction")
     if argument is None:
         return "mean"
-    reductions = {_reduction(option) for option in options(argument)}
+    reductions = {_reduction(option) for option in argument.options}
     return reductions.pop() if len(reductions) == 1 else None
 
 
@@ -215,7 +214,7 @@ def _reduction(value: Value) -> str | None:
 def is_dataset(value: Value) -> bool:
     """Return whether this is an input pipeline, as its name says."""
     return all(
-        isinstance(it, ExternalObject) and naming.DATASET.is_in(it.path) for it in options(value)
+        isinstance(it, ExternalObject) and naming.DATASET.is_in(it.path) for it in value.options
     )
 
 
@@ -308,7 +307,7 @@ def note_left_out(frame: Frame, layer: Value, args: Arguments, site: Site) -> No
     The layers that made those left out are in no step of the model.
     """
     for argument in args:
-        kept = options(argument.value)
+        kept = argument.value.options
         if UNKNOWN in kept and len(kept) >= MAX_ALTERNATIVES:
             name = repr(layer).removesuffix(" object").rpartition(".")[2]
             reason = f"may be given one of more than {MAX_ALTERNATIVES} values"
@@ -333,7 +332,7 @@ def layer_of(frame: Frame, step: LayerCall) -> Value | None:
     if not (isinstance(layer, ExternalObject) and layer.callee is not None):
         return layer
     layer = deferred.force(frame, layer, layer.site)
-    are_layers = all(isinstance(it, Instance) and keras_base(it) for it in options(layer))
+    are_layers = all(isinstance(it, Instance) and keras_base(it) for it in layer.options)
     return layer if are_layers else None
 
 

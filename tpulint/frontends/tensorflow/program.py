@@ -13,7 +13,7 @@ from typing import Concatenate, NamedTuple, ParamSpec, Protocol, TypeVar
 from tpulint.absint.domain.events import Computation
 from tpulint.absint.domain.program import ProgramEvents
 from tpulint.absint.domain.site import Site
-from tpulint.absint.domain.values import Opaque, Partial, options
+from tpulint.absint.domain.values import Opaque, Partial
 from tpulint.finding import Certainty
 from tpulint.frontends.tensorflow.knowledge import tf_names
 from tpulint.frontends.tensorflow.knowledge.strategies import INITIALIZES
@@ -126,7 +126,7 @@ class Checkpoint:
             if call.last == "experimental_set_strategy"
         )
         return any(
-            any(map(is_of_tpu, options(argument.value)))
+            any(map(is_of_tpu, argument.value.options))
             for argument in strategies
             if argument is not None
         )

@@ -16,7 +16,7 @@ from tpulint.absint.domain.events import ApiCall, Tensor
 from tpulint.absint.domain.objects import ExternalObject, Sequence
 from tpulint.absint.domain.program import Feed
 from tpulint.absint.domain.site import Site
-from tpulint.absint.domain.values import NONE, External, Value, options
+from tpulint.absint.domain.values import NONE, External, Value
 from tpulint.diagnostics import traces
 from tpulint.finding import Severity, Span
 from tpulint.frontends.tensorflow.knowledge import names, tf_names
@@ -110,8 +110,8 @@ def given_by_python(program: Program, feed: Feed) -> Iterator[Slow]:
     if feed.kind != "fit":
         return
     data = feed.data
-    are_flows = all(isinstance(it, ExternalObject) and it.last in FLOWS for it in options(data))
-    if are_flows or all(map(is_pythons, options(data))):
+    are_flows = all(isinstance(it, ExternalObject) and it.last in FLOWS for it in data.options)
+    if are_flows or all(map(is_pythons, data.options)):
         # Keras can run several of either; who asks for that has thought of it.
         if any(
             argument.star or argument.keyword in WORKERS

@@ -10,7 +10,7 @@ from tpulint.absint.domain.events import ApiCall, Argument, Computation, Context
 from tpulint.absint.domain.objects import Function, Sequence, TracedCall
 from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.structures import with_alternatives
-from tpulint.absint.domain.values import NONE, Const, options
+from tpulint.absint.domain.values import NONE, Const
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.traces import compiled_at, device_path, device_step, in_argument
 from tpulint.finding import Certainty, Severity
@@ -360,9 +360,9 @@ def _shapes_of_branches(call: ApiCall) -> list[tuple[int | None, ...]]:
     """Return the shapes that two branches give, where both are seen."""
     predicate = call.argument("pred", 0)
     is_traced = predicate is not None and isinstance(predicate.value, Tensor)
-    outputs = [output for output in options(call.result) if isinstance(output, Tensor)]
+    outputs = [output for output in call.result.options if isinstance(output, Tensor)]
     shapes = [output.shape for output in outputs if output.shape is not None]
-    are_two = len(options(call.result)) == 2 and len(shapes) == 2
+    are_two = len(call.result.options) == 2 and len(shapes) == 2
     is_open = any(None in shape for shape in shapes)
     return shapes if is_traced and are_two and not is_open else []
 

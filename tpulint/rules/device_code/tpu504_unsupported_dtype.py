@@ -15,7 +15,7 @@ from tpulint.absint.domain.events import (
 from tpulint.absint.domain.objects import ExternalObject, Mapping, Sequence
 from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.structures import all_tensors, parts, with_alternatives
-from tpulint.absint.domain.values import UNKNOWN, Choice, Const, External, Value, options
+from tpulint.absint.domain.values import UNKNOWN, Choice, Const, External, Value
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.traces import compiled_at, path_to_site
 from tpulint.finding import Applicability, Certainty, Edit, Fix, Location, Severity
@@ -287,7 +287,7 @@ def _check_ragged(program: Program, report: Report) -> None:
         data = data_of(program, feed)
         # `fit` makes a dataset of a tensor.
         source = feed.data if feed.kind in FITS and data is UNKNOWN else data
-        makers = [ragged_source(program, data) for data in options(source)]
+        makers = [ragged_source(program, data) for data in source.options]
         if makers and makers[0] is not None and None not in makers:
             report(
                 makers[0].site.span,
@@ -314,7 +314,7 @@ def _check_infeeds(program: Program, report: Report) -> None:
         element = None if step is None else element_made(step)
         if step is None or element is None:
             continue
-        is_sure = not feed.context.is_guess and len(options(data)) == 1
+        is_sure = not feed.context.is_guess and len(data.options) == 1
         for dtype, is_alternative in sent_dtypes(element):
             if dtype not in NOT_FED:
                 continue

@@ -17,7 +17,7 @@ from tpulint.absint.domain.events import ApiCall, Computation, Context, Effect, 
 from tpulint.absint.domain.objects import ExternalObject, Instance, Sequence
 from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.structures import MAX_STRUCTURE_DEPTH
-from tpulint.absint.domain.values import UNKNOWN, Const, Value, options
+from tpulint.absint.domain.values import UNKNOWN, Const, Value
 from tpulint.diagnostics.traces import path_to_site
 from tpulint.finding import Certainty, Severity
 from tpulint.frontends.tensorflow.branch_tests import asks_about
@@ -261,7 +261,7 @@ def _entries(value: Value, depth: int = 0) -> Iterator[Value]:
 
 def _needed(argument: Value, home: str) -> Tensor | Variable | None:
     """Return one of the options of an argument, if none of them has a value, or None."""
-    needed = [_has_no_value(option, home) for option in options(argument)]
+    needed = [_has_no_value(option, home) for option in argument.options]
     return None if None in needed else needed[0]
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from tpulint.absint.domain.context import LOOP
 from tpulint.absint.domain.events import Argument, Cluster, Computation, Tensor
 from tpulint.absint.domain.structures import is_scalar, tensors
-from tpulint.absint.domain.values import MAX_ALTERNATIVES, NONE, UNKNOWN, Value, options
+from tpulint.absint.domain.values import MAX_ALTERNATIVES, NONE, UNKNOWN, Value
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.fixes import with_batch_dimension
 from tpulint.diagnostics.traces import device_step, in_argument
@@ -48,7 +48,7 @@ class ScalarOutfeed(Rule):
             for argument in cluster.arguments:
                 # tpu_estimator.py, `create_tpu_hostcall`, concatenates along axis 0. It refuses
                 # None, which is for other modes.
-                sent = [option for option in options(argument.value) if option != NONE]
+                sent = [option for option in argument.value.options if option != NONE]
                 scalars = [it for it in sent if id(it) in losses | rates or _is_scalar_tensor(it)]
                 others = [option for option in sent if option not in scalars]
                 # Of too many items to keep, one may be what a loop made of these.
@@ -117,7 +117,7 @@ def _of_unknown_shape(values: Iterable[Value | None]) -> set[int]:
         id(option)
         for value in values
         if value is not None
-        for option in options(value)
+        for option in value.options
         if isinstance(option, Tensor) and option.sort == "tensor" and option.shape is None
     }
 
@@ -129,7 +129,7 @@ def _is_made_of(program: Program, value: Value, scalars: list[Value]) -> bool:
         for call in program.by_result.get(id(value), ())
         if any(scope.kind == LOOP for scope in call.context.scopes)
         for argument in call.arguments
-        for option in options(argument.value)
+        for option in argument.value.options
     }
     return any(id(scalar) in made_of for scalar in scalars)
 

@@ -7,7 +7,7 @@ from tpulint.absint.domain.events import ApiCall, Computation, Tensor
 from tpulint.absint.domain.objects import Class, ExternalObject, Function, Instance, mro
 from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.structures import tensors
-from tpulint.absint.domain.values import NONE, UNKNOWN, External, Opaque, Value, options
+from tpulint.absint.domain.values import NONE, UNKNOWN, External, Opaque, Value
 from tpulint.diagnostics.fixes import in_cross_shard_optimizer
 from tpulint.diagnostics.traces import path_to_site
 from tpulint.finding import Applicability, Certainty, Severity
@@ -146,7 +146,7 @@ def _wraps_operation(call: ApiCall) -> bool:
     """Return whether a CrossShardOptimizer gets what an update gives, an operation."""
     optimizer = call.value("opt", 0) if call.last == WRAPPER else None
     return optimizer is not None and all(
-        isinstance(option, Tensor) and option.sort == "operation" for option in options(optimizer)
+        isinstance(option, Tensor) and option.sort == "operation" for option in optimizer.options
     )
 
 
@@ -239,7 +239,7 @@ def _may_be_summed(computation: Computation, update: ApiCall) -> bool:
     pairs = update.argument("grads_and_vars", 0)
     if pairs is None:
         return True
-    for option in options(pairs.value):
+    for option in pairs.value.options:
         gradients = list(tensors(option))
         if not gradients or any(
             gradient.sort == "unseen" and gradient.site not in computed for gradient in gradients
@@ -298,7 +298,7 @@ def _held(holder: ExternalObject | Instance) -> list[ExternalObject | Instance]:
     """Return the objects in the attributes of a project's object."""
     if isinstance(holder, ExternalObject):
         return []
-    values = [option for value in holder.attributes.values() for option in options(value)]
+    values = [option for value in holder.attributes.values() for option in value.options]
     return [value for value in values if isinstance(value, (ExternalObject, Instance))]
 
 
@@ -318,7 +318,7 @@ def _sums_nothing(optimizer: Instance) -> bool:
     mentions.update(*(item.code.mentions for item in members if isinstance(item, Function)))
     # The optimizer in a wrapper may be one that sums, if it is not seen.
     may_sum = any(
-        name.strip("_").endswith(("opt", "optimizer")) and any(map(_is_unseen, options(value)))
+        name.strip("_").endswith(("opt", "optimizer")) and any(map(_is_unseen, value.options))
         for name, value in optimizer.attributes.items()
     )
     names_sum = not mentions.isdisjoint(tf_names.COLLECTIVES | {WRAPPER})

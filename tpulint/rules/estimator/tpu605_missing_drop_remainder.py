@@ -10,7 +10,7 @@ from tpulint.absint.domain.objects import ExternalObject
 from tpulint.absint.domain.program import Feed
 from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.structures import all_tensors
-from tpulint.absint.domain.values import NONE, UNKNOWN, Choice, Const, Value, options
+from tpulint.absint.domain.values import NONE, UNKNOWN, Choice, Const, Value
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.fixes import of_one_size
 from tpulint.finding import Applicability, Certainty, Severity
@@ -165,7 +165,7 @@ def _set_by_hand(later: list[ApiCall], batch: ExternalObject) -> _ByHand:
 
 def _sets_component(call: ApiCall) -> bool:
     """Return whether a call sets the size of what is batched: a `reshape` may be of a sum of it."""
-    reshaped = options(call.arguments[0].value) if call.arguments else ()
+    reshaped = call.arguments[0].value.options if call.arguments else ()
     is_computed = all(isinstance(part, Tensor) and part.sort == "tensor" for part in reshaped)
     return call.last != "reshape" or not (reshaped and is_computed)
 

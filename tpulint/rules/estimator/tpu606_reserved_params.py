@@ -8,7 +8,7 @@ from itertools import chain
 from tpulint.absint.domain.events import ApiCall
 from tpulint.absint.domain.objects import ExternalObject, Mapping
 from tpulint.absint.domain.site import Site
-from tpulint.absint.domain.values import NONE, Const, External, Opaque, Value, options
+from tpulint.absint.domain.values import NONE, Const, External, Opaque, Value
 from tpulint.file_facts import is_test
 from tpulint.finding import Severity
 from tpulint.frontends.tensorflow.knowledge.tf_names import BATCH_SIZES, RESERVED
@@ -44,9 +44,9 @@ def _check_params(program: Program, call: ApiCall, report: Report) -> None:
         return
     # What is taken out of a container that is not seen is not followed.
     taken = {id(other.receiver) for other in program.named_any(TAKES_OUT)}
-    if any(isinstance(it, Opaque) and id(it) in taken for it in options(argument.value)):
+    if any(isinstance(it, Opaque) and id(it) in taken for it in argument.value.options):
         return
-    alternatives = options(estimator.attributes.get("params", NONE))
+    alternatives = estimator.attributes.get("params", NONE).options
     for key in RESERVED:
         held = [_holds(option, key, call) for option in alternatives]
         maybe = any(isinstance(it, Mapping) and key in it.maybe_absent for it in alternatives)

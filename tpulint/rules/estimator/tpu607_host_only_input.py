@@ -13,7 +13,7 @@ from tpulint.absint.domain.events import ApiCall, Argument, Computation, Context
 from tpulint.absint.domain.objects import ExternalObject, Instance, Mapping, Sequence
 from tpulint.absint.domain.program import Feed
 from tpulint.absint.domain.structures import end_of, start_of
-from tpulint.absint.domain.values import NONE, Const, Opaque, Text, Value, options
+from tpulint.absint.domain.values import NONE, Const, Opaque, Text, Value
 from tpulint.diagnostics import traces
 from tpulint.finding import Certainty, Severity
 from tpulint.frontends.tensorflow.keras_models import is_dataset
@@ -143,7 +143,7 @@ def _is_written_here(call: ApiCall, path: Value) -> bool:
     return any(
         end_of(option).endswith(OF_PYTHON)
         or (is_list and start_of(option) == LISTED_HERE and not end_of(option))
-        for option in options(path)
+        for option in path.options
     )
 
 
@@ -324,7 +324,7 @@ def _check_initial(computation: Computation, report: Report) -> None:
 
 def _check_data(feed: Feed, certainty: Certainty, report: Report) -> None:
     """Check what Keras itself turns into a pipeline: by `from_generator`, in this process."""
-    alternatives = options(feed.data)
+    alternatives = feed.data.options
     if not isinstance(feed.owner, Strategy) or not all(map(is_pythons, alternatives)):
         return
     what = "a `Sequence`" if isinstance(alternatives[0], Instance) else "a generator"
@@ -429,7 +429,7 @@ def remoteness(owner: Value) -> Certainty | None:
 
 def _remoteness_of_resolvers(resolver: Value) -> Certainty | None:
     """All that the resolver may be says the same, or it is not sure."""
-    certainties = {_remoteness_of_resolver(it) for it in options(resolver) if it != NONE}
+    certainties = {_remoteness_of_resolver(it) for it in resolver.options if it != NONE}
     return certainties.pop() if len(certainties) == 1 else Certainty.POSSIBLE
 
 

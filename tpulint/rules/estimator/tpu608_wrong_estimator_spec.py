@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from tpulint.absint.domain.events import ApiCall, Argument, Computation, Context, Tensor
 from tpulint.absint.domain.objects import ExternalObject, Mapping, Sequence, function_of
 from tpulint.absint.domain.site import Site
-from tpulint.absint.domain.values import NONE, Const, Partial, Value, options
+from tpulint.absint.domain.values import NONE, Const, Partial, Value
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.fixes import for_tpus
 from tpulint.diagnostics.traces import device_path, path_to_site
@@ -84,7 +84,7 @@ def _check_configurations(program: Program, report: Report) -> None:
     """Check the class of an estimator's configuration: tpu_estimator.py, `__init__`."""
     for estimator in program.all_named(["TPUEstimator"]):
         argument = estimator.argument("config", 2) if is_tensorflow(estimator.path) else None
-        configs = () if argument is None else options(argument.value)
+        configs = () if argument is None else argument.value.options
         # Those of Estimator, without the settings of a TPU.
         plain = [
             config
@@ -124,7 +124,7 @@ def _given_forms(value: Value, context: Context) -> list[Value]:
 
     In some modes it may be None: what it is in the others is known if it is made for one of them.
     """
-    alternatives = options(value)
+    alternatives = value.options
     if len(alternatives) == 1 or NONE not in alternatives:
         return list(alternatives)
     others = [option for option in alternatives if option != NONE]
@@ -154,7 +154,7 @@ def fault_of_predictions(call: ApiCall, single_tensors: set[int]) -> Iterator[tu
         for word, branch in asked(call.context)
     ):
         return
-    if all(is_no_dict(option, single_tensors) for option in options(predictions.value)):
+    if all(is_no_dict(option, single_tensors) for option in predictions.value.options):
         yield (
             predictions,
             "`predictions` is no dict, the only form that TPUEstimator takes on a TPU: pass"
@@ -172,7 +172,7 @@ def is_no_dict(value: Value, single_tensors: set[int]) -> bool:
 def fault_of_scaffold(call: ApiCall) -> Iterator[tuple[Argument, str]]:
     """Yield what a plain specification gets in place of one: model_fn.py, `_validate_scaffold`."""
     scaffold = call.argument("scaffold", 8)
-    if scaffold is not None and all(map(function_of, options(scaffold.value))):
+    if scaffold is not None and all(map(function_of, scaffold.value.options)):
         yield (
             scaffold,
             f"`scaffold` is {traces.callee_name(scaffold.value)}, a function, but `EstimatorSpec`"
@@ -185,7 +185,7 @@ def _is_tensor(value: Value, single_tensors: set[int]) -> bool:
     """Return whether this is one tensor, whichever of several it is."""
     return all(
         id(option) in single_tensors or (isinstance(option, Tensor) and option.single)
-        for option in options(value)
+        for option in value.options
     )
 
 
@@ -208,7 +208,7 @@ def check_params(program: Program, report: Report) -> None:
 def _check_function(
     kind: str, function: Value, context: Context, site: Site, report: Report
 ) -> None:
-    if all(map(lacks_params, options(function))):
+    if all(map(lacks_params, function.options)):
         report(
             site.span,
             f"{traces.callee_name(function)} is given as `{kind}` but takes no `params`:"
@@ -258,10 +258,10 @@ def _fault_of_sent(sent: Value) -> str | None:
     else:
         values = sent.items if isinstance(sent, Sequence) else []
     for value in values:
-        if all(isinstance(option, (Sequence, Mapping)) for option in options(value)):
+        if all(isinstance(option, (Sequence, Mapping)) for option in value.options):
             return "sends a list or a dict among the tensors, which has no dtype"
-        if all(isinstance(option, Const) for option in options(value)):
-            return f"sends the Python value `{options(value)[0]!r}`, which has no dtype"
+        if all(isinstance(option, Const) for option in value.options):
+            return f"sends the Python value `{value.options[0]!r}`, which has no dtype"
     return None
 
 

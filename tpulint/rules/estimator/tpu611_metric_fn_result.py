@@ -8,7 +8,7 @@ from typing import NamedTuple
 from tpulint.absint.domain.events import Cluster, Computation, Tensor
 from tpulint.absint.domain.objects import ExternalObject, Mapping, Sequence
 from tpulint.absint.domain.site import Site
-from tpulint.absint.domain.values import NONE, Const, Value, options
+from tpulint.absint.domain.values import NONE, Const, Value
 from tpulint.diagnostics import traces
 from tpulint.finding import Severity
 from tpulint.frontends.tensorflow.knowledge.tf_names import GIVES_ONE_TENSOR, is_tensorflow
@@ -49,7 +49,7 @@ class MetricFnResult(Rule):
                 continue
             on_tpu = surely_uses_tpu(computation.call) and not computation.host_modes
             in_every_trace = is_in_every_trace(computation, cluster.context)
-            results = options(cluster.result)
+            results = cluster.result.options
             for result in results:
                 for site, fault, is_sure in faults_of(program, computation, cluster, result):
                     report(
@@ -80,7 +80,7 @@ def faults_of(
             yield cluster.named, MetricFault(f"no dictionary of metrics, but a {single}"), True
         return
     for key, value in result.items.items():
-        faults = [fault_of(program, computation, key, option) for option in options(value)]
+        faults = [fault_of(program, computation, key, option) for option in value.options]
         fault = next(filter(None, faults), None)
         if fault is not None:
             named = fault._replace(words=f"{fault.words} for `{key}`")

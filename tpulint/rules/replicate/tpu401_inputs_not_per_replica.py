@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tpulint.absint.domain.events import Tensor, Variable
 from tpulint.absint.domain.objects import ExternalObject, Mapping, Sequence
-from tpulint.absint.domain.values import NONE, Const, Value, options
+from tpulint.absint.domain.values import NONE, Const, Value
 from tpulint.diagnostics.fixes import a_list_each
 from tpulint.finding import Applicability, Certainty, Severity
 from tpulint.frontends.tensorflow.program import Program
@@ -28,7 +28,7 @@ class InputsNotPerReplica(Rule):
             certainty = certainty_of_fault(entry, _is_no_list_of_lists, inputs.value)
             if certainty is None:
                 continue
-            if any(isinstance(it, Sequence) and it.open for it in options(inputs.value)):
+            if any(isinstance(it, Sequence) and it.open for it in inputs.value.options):
                 certainty = Certainty.POSSIBLE  # the element that is wrong may not be in it
             report(
                 inputs.site.span,
@@ -42,7 +42,7 @@ class InputsNotPerReplica(Rule):
 def _is_no_list_of_lists(value: Value) -> bool:
     """Return whether `value` certainly is no list with a list for each replica."""
     if isinstance(value, Sequence):
-        return value.kind != "list" or any(all(map(_is_no_row, options(it))) for it in value.items)
+        return value.kind != "list" or any(all(map(_is_no_row, it.options)) for it in value.items)
     # `inputs=None` means one replica without inputs (tpu.py, `split_compile_and_replicate`).
     return value != NONE and _is_no_row(value)
 

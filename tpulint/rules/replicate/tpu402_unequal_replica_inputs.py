@@ -7,7 +7,7 @@ from itertools import product
 
 from tpulint.absint.domain.events import Tensor
 from tpulint.absint.domain.objects import Mapping, Sequence
-from tpulint.absint.domain.values import NONE, Const, Value, options
+from tpulint.absint.domain.values import NONE, Const, Value
 from tpulint.finding import Severity
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.shapes import described
@@ -31,7 +31,7 @@ class UnequalReplicaInputs(Rule):
                 continue
             certainty = entry_calls.certainty_of_fault(entry, difference, inputs.value)
             if certainty is not None:
-                message = next(filter(None, map(difference, options(inputs.value))))
+                message = next(filter(None, map(difference, inputs.value.options)))
                 report(inputs.site.span, message, certainty=certainty)
         for entry in entry_calls.replicate_calls(program, SHARDS):
             inputs = entry_calls.argument(entry, "inputs")
@@ -80,7 +80,7 @@ def difference(inputs: Value) -> str | None:
 
 def _between(left: Value, right: Value) -> str | None:
     """Return the difference between two inputs that holds for all their alternatives."""
-    differences = [_differ(*pair) for pair in product(options(left), options(right))]
+    differences = [_differ(*pair) for pair in product(left.options, right.options)]
     return differences[0] if all(differences) else None
 
 

@@ -6,7 +6,7 @@ from functools import partial
 
 from tpulint.absint.domain.events import Computation, Tensor
 from tpulint.absint.domain.objects import ExternalObject, Mapping, Sequence
-from tpulint.absint.domain.values import NONE, Value, options
+from tpulint.absint.domain.values import NONE, Value
 from tpulint.finding import Severity
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.shapes import Shape, described, shape_of
@@ -32,7 +32,7 @@ class MaximumShapesMismatch(Rule):
             fault_here = partial(fault, entry)
             certainty = entry_calls.certainty_of_fault(entry, fault_here, shapes.value)
             if certainty is not None:
-                message = next(filter(None, map(fault_here, options(shapes.value))))
+                message = next(filter(None, map(fault_here, shapes.value.options)))
                 report(shapes.site.span, f"`maximum_shapes` {message}", certainty=certainty)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tpulint.absint.domain.events import Tensor
 from tpulint.absint.domain.objects import Mapping, Sequence
 from tpulint.absint.domain.structures import parts
-from tpulint.absint.domain.values import Choice, Value, options
+from tpulint.absint.domain.values import Choice, Value
 from tpulint.finding import Certainty, Severity
 from tpulint.frontends.tensorflow.knowledge.tf_names import is_tensorflow
 from tpulint.frontends.tensorflow.program import Program
@@ -37,7 +37,7 @@ class BadOutputOrder(Rule):
             is_certain_call = is_from_tensorflow(entry) and not entry.context.is_guess
             is_certain = is_certain_call and not isinstance(entry.result, Choice)
             certainty = entry.certainty if is_certain else Certainty.POSSIBLE
-            for output in options(entry.result):
+            for output in entry.result.options:
                 message = fault(output)
                 if message is not None:
                     site = getattr(output, "site", None) or entry.site
@@ -49,7 +49,7 @@ def _check_runs(program: Program, report: Report) -> None:
     for entry in program.computations:
         if not is_run(entry) or entry.result is None or not may_be_tpus(entry):
             continue
-        for output in options(entry.result):
+        for output in entry.result.options:
             if not isinstance(output, (Sequence, Mapping)) or output.site is None:
                 continue
             # What a function of Keras or of TensorFlow 1 returns depends on the release.

@@ -9,7 +9,7 @@ from itertools import chain, takewhile
 from tpulint.absint.domain.context import GUARD, LOOP, Scope
 from tpulint.absint.domain.events import Access, ApiCall, Context
 from tpulint.absint.domain.objects import ExternalObject, Instance, Sequence
-from tpulint.absint.domain.values import UNKNOWN, Const, Value, options
+from tpulint.absint.domain.values import UNKNOWN, Const, Value
 from tpulint.diagnostics import traces
 from tpulint.finding import HOST_LANE, Severity
 from tpulint.frontends.tensorflow.knowledge import tf_names
@@ -295,7 +295,7 @@ def _is_for_each(call: ApiCall, earlier: list[ApiCall], later: list[ApiCall]) ->
         model
         for other in later
         if other.last in tf_names.STEPS
-        for model in options(other.receiver or UNKNOWN)
+        for model in (other.receiver or UNKNOWN).options
         if isinstance(model, (ExternalObject, Instance))
     ]
     return bool(chains) and not any(

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from tpulint.absint.domain.context import FUNCTION
 from tpulint.absint.domain.events import ApiCall, Argument, Computation
 from tpulint.absint.domain.objects import ExternalObject, Instance
-from tpulint.absint.domain.values import NONE, Const, Value, options
+from tpulint.absint.domain.values import NONE, Const, Value
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.fixes import not_eager
 from tpulint.finding import HOST_LANE, Applicability, Certainty, Severity
@@ -132,7 +132,7 @@ def switched_functions(program: Program) -> Iterator[EagerSwitch]:
             continue
         switch, argument = turned_on
         # The calls that make the TPUStrategies on which it may run count, too.
-        strategies = {id(option) for option in options(call.receiver or NONE)}
+        strategies = {id(option) for option in (call.receiver or NONE).options}
         makers = [it for it in program.named_any(TPU_STRATEGIES) if id(it.result) in strategies]
         if not any(is_sure(switch, end) for end in (call, *makers)):
             # What is called may be one of several, of which some are not seen.

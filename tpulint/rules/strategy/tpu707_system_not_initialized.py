@@ -9,7 +9,7 @@ from tpulint.absint.domain.events import ApiCall, Computation, Context
 from tpulint.absint.domain.objects import ExternalObject, Instance
 from tpulint.absint.domain.site import Module
 from tpulint.absint.domain.structures import all_tensors
-from tpulint.absint.domain.values import NONE, UNKNOWN, Const, Value, options
+from tpulint.absint.domain.values import NONE, UNKNOWN, Const, Value
 from tpulint.diagnostics import traces
 from tpulint.finding import Certainty, Severity
 from tpulint.frontends.tensorflow.keras_models import is_model, strategy_of_model
@@ -180,7 +180,7 @@ def strategy_behind(receiver: Value | None) -> Strategy | None:
 
 def is_whole_program_seen(computation: Computation, creation: ApiCall) -> bool:
     """Return whether all that ran before is seen: no function is around that nothing calls."""
-    resolvers = options(creation.value("tpu_cluster_resolver", 0) or NONE)
+    resolvers = (creation.value("tpu_cluster_resolver", 0) or NONE).options
     if any(value != NONE and not isinstance(value, ExternalObject) for value in resolvers):
         return False  # e.g. what a function gave that is not seen, which may initialize it
     return not any(

@@ -18,7 +18,7 @@ from tpulint.absint.domain.objects import (
 )
 from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.structures import STRUCTURES, parts
-from tpulint.absint.domain.values import NONE, UNKNOWN, Choice, Const, External, Value, options
+from tpulint.absint.domain.values import NONE, UNKNOWN, Choice, Const, External, Value
 from tpulint.diagnostics import traces
 from tpulint.finding import DEVICE_LANE, HOST_LANE, Certainty, Severity
 from tpulint.frontends.tensorflow.branch_tests import asks_about
@@ -160,7 +160,7 @@ def is_tensor_of_host(program: Program, call: ApiCall, value: Value) -> bool:
 
     if call.value("axis", 2) != NONE or call.context.computation is not None:
         return False
-    alternatives = options(value)
+    alternatives = value.options
     has_tensor = any(isinstance(option, Tensor) for option in alternatives)
     return has_tensor and all(map(is_of_host, alternatives))
 
@@ -410,7 +410,7 @@ def value_of_all(value: Value | None) -> Tensor | None:
         return value if value.of_all is not None else None
     if not isinstance(value, Choice):
         return None
-    tensors = [option for option in options(value) if isinstance(option, Tensor)]
+    tensors = [option for option in value.options if isinstance(option, Tensor)]
     held = [tensor for tensor in tensors if tensor.of_all is not None]
     if not held or len(tensors) < len(value.options):
         return None
@@ -438,7 +438,7 @@ def certainty_of(program: Program, taken: Taken, source: ApiCall) -> Certainty |
     result = computation.result if computation is not None else None
     is_whole = taken.tensor.sort == TENSOR or is_one_tensor(result)
     is_structure = result is not None and not any(
-        isinstance(option, Tensor) for option in options(result)
+        isinstance(option, Tensor) for option in result.options
     )
     if taken.of_structures and not is_whole and is_structure:
         return None
@@ -495,5 +495,5 @@ def is_one_tensor(result: Value | None) -> bool:
     """Return whether a step returns one tensor; a sum that a loop adds to was a number before."""
     return isinstance(result, (Tensor, Choice)) and all(
         option.sort == TENSOR if isinstance(option, Tensor) else is_number(option)
-        for option in options(result)
+        for option in result.options
     )

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from tpulint.absint.domain.events import ApiCall, Computation, Operation, Tensor, Variable
 from tpulint.absint.domain.objects import ExternalObject
 from tpulint.absint.domain.structures import all_tensors
-from tpulint.absint.domain.values import Bound, Const, External, Scaled, Value, options
+from tpulint.absint.domain.values import Bound, Const, External, Scaled, Value
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.traces import device_path, device_step, path_to_site
 from tpulint.finding import Certainty, Severity
@@ -201,7 +201,7 @@ def is_of_weights(call: ApiCall) -> bool:
     return call.last == OF_WEIGHTS and any(
         isinstance(option, Variable)
         for argument in call.arguments[:1]
-        for option in options(argument.value)
+        for option in argument.value.options
     )
 
 

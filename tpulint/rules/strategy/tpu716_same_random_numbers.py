@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tpulint.absint.domain.objects import ExternalObject, Sequence
 from tpulint.absint.domain.structures import all_tensors, uniform
-from tpulint.absint.domain.values import Opaque, Value, options
+from tpulint.absint.domain.values import Opaque, Value
 from tpulint.diagnostics.traces import path_to_site
 from tpulint.finding import Certainty, Severity
 from tpulint.frontends.tensorflow.knowledge import tf_names
@@ -55,5 +55,5 @@ def is_same_everywhere(seed: Value) -> bool:
         return all(tensor.uniform for tensor in tensors)
     # One trace is for all replicas: a value of the host, as `config.seed`, is in it once. A
     # parameter that is not seen may be a tensor of each replica.
-    parameters = (it for it in options(seed) if isinstance(it, Opaque) and it.parent is None)
+    parameters = (it for it in seed.options if isinstance(it, Opaque) and it.parent is None)
     return uniform([seed]) and all(parameter.is_setting for parameter in parameters)

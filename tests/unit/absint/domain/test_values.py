@@ -21,7 +21,6 @@ from tpulint.absint.domain.values import (
     Text,
     Value,
     join,
-    options,
 )
 from tpulint.frontends.tensorflow.strategy import Strategy
 from tpulint.syntax import ir
@@ -104,7 +103,7 @@ def test_strategies_that_are_no_tpus_count_as_one_alternative() -> None:
     """A missed alarm: a project that chose among seven strategies had an unknown one."""
     actual = [Strategy("other", None) for _ in range(9)]
     joined = join([Strategy("unknown", None), Strategy("tpu", None), *actual])
-    assert [option.kind for option in options(joined) if isinstance(option, Strategy)] == [
+    assert [option.kind for option in joined.options if isinstance(option, Strategy)] == [
         "unknown",
         "tpu",
         "other",

@@ -34,7 +34,6 @@ from tpulint.absint.domain.values import (
     Partial,
     Value,
     join,
-    options,
 )
 from tpulint.absint.interpreter import calls, context_managers, expressions, transfer
 from tpulint.absint.interpreter.calls import traced
@@ -145,14 +144,14 @@ def conditional(call: Call) -> Value | None:
     results = [call.run_inside(Scope(COND, call.site, chosen), branch, []) for branch in branches]
     inside = join(results)
     outputs = transfer.leave_control(call.frame, inside, [chosen], call.site)
-    for before, after in zip(options(inside), options(outputs), strict=False):
+    for before, after in zip(inside.options, outputs.options, strict=False):
         if isinstance(before, Tensor) and isinstance(after, Tensor):
             after.shape = before.shape
     return outputs
 
 
 def _is_callable(value: Value) -> bool:
-    return any(isinstance(option, CALLABLE) for option in options(value))
+    return any(isinstance(option, CALLABLE) for option in value.options)
 
 
 def _callables(values: list[Value]) -> list[Value]:

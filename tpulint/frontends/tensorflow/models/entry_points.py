@@ -60,7 +60,7 @@ def trace(
     results = []
     with frame.scopes_closed():
         frame.open(Scope(COMPUTATION, call.site, computation), *inside)
-        for option in callee.options if isinstance(callee, Choice) else (callee,):
+        for option in callee.options:
             args = arguments
             if args is None:
                 args = tensor_arguments(option, call.site, opaque)

@@ -24,7 +24,6 @@ from tpulint.absint.domain.values import (
     Partial,
     Value,
     join,
-    options,
 )
 from tpulint.absint.interpreter import transfer
 from tpulint.frontends.tensorflow.branch_tests import NO_TPU, are_answered_differently
@@ -48,7 +47,7 @@ ESTIMATOR = "TPUEstimator"
 def _estimator(call: Call) -> Value:
     """Read the model_fn as a computation, unless it has the literal `use_tpu=False`."""
     estimator = call.new_object()
-    params = options(call.force(call.get("params", 3) or NONE))
+    params = call.force(call.get("params", 3) or NONE).options
     estimator.attributes["params"] = join(_copy_params(call, option) for option in params)
     use_tpu = call.get("use_tpu", 4)
     model_fn = call.get("model_fn", 0)
@@ -169,7 +168,7 @@ def _estimator_spec(call: Call) -> Value:
     if computation is not None and computation.kind == tf_names.MODEL_FN:
         for kind, position in tf_names.HOST_FUNCTIONS.items():
             pairs = call.force(call.get(kind, position) or NONE)
-            for pair in options(pairs):
+            for pair in pairs.options:
                 if isinstance(pair, Sequence) and len(pair.items) == 2 and not pair.open:
                     callee, sent = (_if_any(call.force(item)) for item in pair.items)
                     args = _host_arguments(call, sent)
@@ -184,7 +183,7 @@ def _estimator_spec(call: Call) -> Value:
 # `metric_fn, tensors = None, None` stands in the branches whose mode has no metrics.
 def _if_any(value: Value) -> Value:
     """Return a part of a pair as it is where it is not None."""
-    return join(option for option in options(value) if option != NONE) if value != NONE else value
+    return join(option for option in value.options if option != NONE) if value != NONE else value
 
 
 # The outfeed holds tensors: a variable among them is read when it is sent.

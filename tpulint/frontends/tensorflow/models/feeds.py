@@ -33,7 +33,6 @@ from tpulint.absint.domain.values import (
     Text,
     Value,
     join,
-    options,
 )
 from tpulint.absint.interpreter import calls, operators, transfer
 from tpulint.absint.interpreter.interpreter import Interpreter
@@ -70,7 +69,7 @@ def _note_estimate(call: Call) -> None:
 # tensorflow_estimator/python/estimator/training.py
 @observe("?.train_and_evaluate")
 def _train_and_evaluate(call: Call) -> None:
-    for estimator in options(call.get("estimator", 0) or UNKNOWN):
+    for estimator in (call.get("estimator", 0) or UNKNOWN).options:
         # A program may make another Estimator where there is no TPU.
         if isinstance(estimator, ExternalObject) and estimator.last == "TPUEstimator":
             for specification in call.values[1:]:
@@ -92,7 +91,7 @@ def _estimate(call: Call, estimator: ExternalObject, kind: str, input_fn: Value 
     ):
         return
     params: list[Value] = []
-    for option in options(estimator.attributes.get("params", NONE)):
+    for option in estimator.attributes.get("params", NONE).options:
         own = Mapping({}) if option == NONE else option
         params.append(_with_batch_size(own) if isinstance(own, Mapping) else Opaque("params"))
     _read(call, kind, estimator, input_fn, join(params))
@@ -218,7 +217,7 @@ def _read_uncalled(interpreter: Interpreter, function: Function) -> None:
         estimator = ExternalObject("tensorflow.estimator.tpu.TPUEstimator", site, frame.context)
         record = ApiCall(estimator.path, site, frame.context, (), None, estimator)
         params = _with_batch_size(Mapping({}))
-        for option in options(input_function):
+        for option in input_function.options:
             inner = function_of(option)
             is_unread = inner is not None and id(inner.code) not in interpreter.called
             if inner is not None and is_unread and _takes_params(inner):
@@ -242,7 +241,7 @@ def _read(call: Call, kind: str, owner: Value, input_fn: Value, params: Value) -
     feed = Feed(kind, call.site, call.frame.context, owner, UNKNOWN, function)
     _note(call, feed)
     results = []
-    functions = options(function)
+    functions = function.options
     if not isinstance(owner, Strategy):
         # A TPUEstimator passes `params` (TPU608). A program that chooses by a flag has a function
         # for another Estimator, too.
@@ -338,11 +337,11 @@ def _group_by_window(call: Call) -> Value:
         step = _step(call, call.receiver)
     scope = Scope(DATA, call.site)
     element = Tensor(None, call.site, "structure")
-    for function in options(call.get("key_func", 0) or UNKNOWN):
+    for function in (call.get("key_func", 0) or UNKNOWN).options:
         if isinstance(function, CALLABLE):
             call.run_inside(scope, function, [element] * arity(function))
     reduce = call.get("reduce_func", 1)
-    if reduce is not None and all(isinstance(option, CALLABLE) for option in options(reduce)):
+    if reduce is not None and all(isinstance(option, CALLABLE) for option in reduce.options):
         window = ExternalObject(f"{tf_names.UNSEEN_DATASET}.window", call.site, call.frame.context)
         step.inner = call.run_inside(scope, reduce, [element, window])
     return step
@@ -392,7 +391,7 @@ def _plain_step(call: Call, dataset: Value) -> ExternalObject:
 
 
 def _step(call: Call, receiver: Value) -> ExternalObject:
-    first = options(receiver)[0]
+    first = receiver.options[0]
     assert isinstance(first, ExternalObject)
     return call.new_object(f"{first.path}.{call.name}", receiver)
 
@@ -402,7 +401,7 @@ def _elements_made(call: Call) -> Value | None:
     scope = Scope(DATA, call.site)
     results = []
     for value in call.values:
-        functions = options(value)
+        functions = value.options
         if all(isinstance(option, CALLABLE) for option in functions):
             is_text = isinstance(call.receiver, ExternalObject) and _gives_text(call.receiver)
             element = Tensor(None, call.site, "tensor" if is_text else "structure")

@@ -36,7 +36,6 @@ from tpulint.absint.domain.values import (
     Partial,
     Value,
     join,
-    options,
 )
 from tpulint.absint.interpreter import attributes, calls, transfer
 from tpulint.absint.interpreter.frame import Frame
@@ -152,7 +151,7 @@ def _sequence(frame: Frame, model: Model, args: Arguments, site: Site) -> Value 
     for layer in layers.items:
         results = []
         passed = (*calls.by_position(site, result), *mode)
-        for number, option in enumerate(options(layer)):
+        for number, option in enumerate(layer.options):
             if isinstance(option, (Tensor, Const)):  # `Input(...)`, or a layer that may be missing
                 results.append(result)
             elif isinstance(layer, Choice):
@@ -168,7 +167,7 @@ def _function(frame: Frame, function: Value | None, args: Arguments, site: Site)
     if function is None:
         return None
     callee = frame.session.force_load(function)
-    if not all(isinstance(option, (*CALLABLE, Class, Instance)) for option in options(callee)):
+    if not all(isinstance(option, (*CALLABLE, Class, Instance)) for option in callee.options):
         return None
     return calls.call(frame, callee, args, site)
 
@@ -487,7 +486,7 @@ def _call_object(call: Call, value: Value, args: Arguments, name: str) -> None:
 def _update(call: Call, model: Model, loss: Value) -> None:
     """Count a step of the optimizer; one of the project's own, and a schedule, are called."""
     frame, site = call.frame, call.site
-    for optimizer in options(model.attributes.get(COMPILED["optimizer"][0], UNKNOWN)):
+    for optimizer in model.attributes.get(COMPILED["optimizer"][0], UNKNOWN).options:
         step = None
         if isinstance(optimizer, ExternalObject):
             step = attributes.get(frame, optimizer, "iterations", site)
@@ -507,7 +506,7 @@ def _update(call: Call, model: Model, loss: Value) -> None:
 @observe(*(f"?.{name}" for name in tf_names.OPTIMIZER_UPDATES))
 def _step_of_optimizer(call: Call) -> None:
     if call.frame.context.computation is not None:
-        for optimizer in options(call.receiver or UNKNOWN):
+        for optimizer in (call.receiver or UNKNOWN).options:
             if isinstance(optimizer, ExternalObject):
                 _call_schedule(call, optimizer, call.values)
 
@@ -526,7 +525,7 @@ def _flatten(call: Call, value: Value | None, depth: int = 0) -> list[Value]:
     if value is None or depth > 3:
         return []
     leaves = []
-    for option in options(call.force(value)):
+    for option in call.force(value).options:
         if isinstance(option, (Sequence, Mapping)):
             leaves += [leaf for item in parts(option) for leaf in _flatten(call, item, depth + 1)]
         else:

@@ -29,7 +29,6 @@ from tpulint.absint.domain.values import (
     Text,
     Value,
     join,
-    options,
 )
 from tpulint.absint.interpreter import attributes, calls, dataclass_fields, operators, transfer
 from tpulint.absint.interpreter.expressions import MAX_UNROLLED_ITEMS
@@ -98,7 +97,7 @@ def _partial(call: Call) -> Value:
         return UNKNOWN
     named = tuple((str(it.keyword), it.value) for it in call.arguments if it.keyword)
     first = tuple(argument.value for argument in plain[1:])
-    partials = [Partial(option, first, named) for option in options(plain[0].value)]
+    partials = [Partial(option, first, named) for option in plain[0].value.options]
     return plain[0].value.each(partials) if isinstance(plain[0].value, Choice) else partials[0]
 
 
@@ -323,12 +322,12 @@ def _isinstance(call: Call) -> Value:
     if _are_all(classes, tf_names.OTHER_STRATEGIES):
         return Const(False) if isinstance(value, Strategy) and value.kind == "tpu" else UNKNOWN
     if not _are_all(classes, tf_names.TPU_STRATEGIES):
-        verdicts = {_is_of_type(option, classes) for option in options(value)}
+        verdicts = {_is_of_type(option, classes) for option in value.options}
         verdict = verdicts.pop() if len(verdicts) == 1 else None
         return answer_of_isinstance(call.frame.context, classes, verdict)
     if isinstance(value, Strategy):
         return UNKNOWN if value.kind == "unknown" else Const(value.kind == "tpu")
-    tpus = [it for it in options(value) if isinstance(it, Strategy) and it.kind == "tpu"]
+    tpus = [it for it in value.options if isinstance(it, Strategy) and it.kind == "tpu"]
     return tpus[0].used if len(tpus) == 1 else UNKNOWN
 
 
@@ -403,7 +402,7 @@ def _wraps(call: Call) -> Value:
 @model("absl.app.run", "tf.app.run")
 def _run_main(call: Call) -> Value:
     """Leave `main` of `app.run(main)` to its turn, as a function that is passed to nothing."""
-    for value in options(call.get("main", 0) or NONE):
+    for value in (call.get("main", 0) or NONE).options:
         function = function_of(value)
         if function is not None:
             call.frame.session.mains.add(id(function.code))

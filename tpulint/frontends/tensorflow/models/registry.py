@@ -25,7 +25,6 @@ from tpulint.absint.domain.values import (
     External,
     Opaque,
     Value,
-    options,
 )
 from tpulint.absint.interpreter import calls, transfer
 from tpulint.absint.interpreter.context_managers import is_failing_call, unrecorded
@@ -181,9 +180,7 @@ def _as_part_of_program(
     if not (
         deferred.is_in_program(frame.context)
         or any(
-            deferred.is_of_program(option)
-            for argument in args
-            for option in options(argument.value)
+            deferred.is_of_program(option) for argument in args for option in argument.value.options
         )
         # On a strategy for a TPU that the program has made, a model may be trained.
         or (callee.last == "fit" and not tf_names.TPU_STRATEGIES.isdisjoint(called))

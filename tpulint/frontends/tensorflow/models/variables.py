@@ -29,7 +29,6 @@ from tpulint.absint.domain.values import (
     Opaque,
     Partial,
     Value,
-    options,
 )
 from tpulint.absint.interpreter import calls, transfer
 from tpulint.absint.interpreter.attributes import get
@@ -169,7 +168,7 @@ def _counts_steps(call: Call) -> bool:
     dtype = call.get("dtype", 2 if call.name in NAMED else None)
     if computation is None or computation.mode != "graph" or dtype is None:
         return False
-    return all(isinstance(it, External) and it.last in INTEGERS for it in options(dtype))
+    return all(isinstance(it, External) and it.last in INTEGERS for it in dtype.options)
 
 
 # tensorflow/python/ops/resource_variable_ops.py. Tables and queues have methods of their own names,
@@ -229,7 +228,7 @@ def _assign_result(call: Call, variable: Variable, result: Tensor) -> Tensor:
 def _assign(call: Call) -> Value | None:
     """Model `tf.compat.v1.assign(v, x)` and its kin."""
     target = call.get("ref", 0)
-    variables = [option for option in options(target or UNKNOWN) if isinstance(option, Variable)]
+    variables = [option for option in (target or UNKNOWN).options if isinstance(option, Variable)]
     if not variables:
         return None
     rest = [argument.value for argument in call.arguments[1:]]
@@ -293,7 +292,7 @@ def _update_by_wrapped(call: Call) -> None:
     """Call the `apply_gradients` of an optimizer of the project in a wrapper."""
     if not isinstance(call.receiver, ExternalObject):
         return
-    for optimizer in options(call.receiver.argument("opt", 0) or UNKNOWN):
+    for optimizer in (call.receiver.argument("opt", 0) or UNKNOWN).options:
         method = get(call.frame, optimizer, UPDATES[0], call.site)
         if not isinstance(optimizer, Instance) or function_of(method) is None:
             continue
@@ -333,7 +332,7 @@ def _optimize_loss(call: Call) -> Value | None:
         step = call.get("global_step", 1)
         _count(call, _step(call) if step == NONE else step)
     train_op = call.operation()
-    for option in options(optimizer):
+    for option in optimizer.options:
         if option != NONE:  # which it refuses
             _note_minimized(call, call.arguments[:1], _make_optimizer(call, option), call.site)
     return train_op
@@ -358,7 +357,7 @@ def _apply_by_given(call: Call) -> Value | None:
     train_op = call.operation("operation")
     for argument in optimizers:
         site = call.site if len(rows) == 1 else argument.site
-        for option in options(argument.value):
+        for option in argument.value.options:
             if option != NONE:
                 is_maker = isinstance(option, MAKERS)
                 optimizer = calls.call(call.frame, option, (), call.site) if is_maker else option
