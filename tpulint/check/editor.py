@@ -48,8 +48,6 @@ class LaneRecorder:
     `checkpoint` is called at each of them, and may raise to end the reading.
     """
 
-    statements = False
-
     def __init__(self, checkpoint: Callable[[], None] | None) -> None:
         self._checkpoint = checkpoint
         self._called: dict[str, tuple[Module, Lanes]] = {}

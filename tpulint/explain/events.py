@@ -60,7 +60,6 @@ class Recorder:
 
     def __init__(self, path: str, rows: range, names: Sequence[str], losses: Losses) -> None:
         self.losses = losses
-        self.statements = bool(rows)
         self.path = path
         self.rows = rows
         self.names = names

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import builtins
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Protocol, TypeVar
+from typing import Protocol
 
 from tpulint.absint.domain.context import ConditionKey, Scope, ScopeStack
 from tpulint.absint.domain.events import Argument, Arguments, Computation, Context
@@ -21,13 +22,6 @@ from tpulint.syntax.nodes import Block, Expression, Name, Pass, Statement, place
 
 BUILTINS = {name: External(f"builtins.{name}") for name in dir(builtins)}
 Options = tuple[tuple[str, Value], ...]
-F = TypeVar("F", bound="Frame")
-
-
-class HasContext(Protocol):
-    """A frame, as far as this file is concerned."""
-
-    context: Context
 
 
 class Entered:
@@ -35,7 +29,7 @@ class Entered:
 
     __slots__ = ("_before", "_frame", "end")
 
-    def __init__(self, frame: HasContext, context: Context) -> None:
+    def __init__(self, frame: Frame, context: Context) -> None:
         self._frame = frame
         self._before = frame.context
         self.end = context
@@ -47,23 +41,6 @@ class Entered:
     def __exit__(self, *_: object) -> None:
         self.end = self._frame.context
         self._frame.context = self._before
-
-
-class Scoped:
-    """The scopes that are open before a `with` block, and again after it."""
-
-    __slots__ = ("_frame", "_scopes")
-
-    def __init__(self, frame: HasContext) -> None:
-        self._frame = frame
-        self._scopes = frame.context.scopes
-
-    def __enter__(self) -> None:
-        """Leave the context as it is."""
-
-    def __exit__(self, *_: object) -> None:
-        if self._frame.context.scopes is not self._scopes:
-            self._frame.context = self._frame.context.with_scopes(self._scopes)
 
 
 class Library:
@@ -242,8 +219,9 @@ class Libraries(Library):
 
     def __init__(self, parts: Sequence[Library]) -> None:
         self._parts = tuple(parts)
-        for name in LIBRARY_NAMES:
-            setattr(self, name, frozenset().union(*(getattr(part, name) for part in parts)))
+        for name, names in vars(Library).items():
+            if isinstance(names, frozenset):
+                setattr(self, name, names.union(*(getattr(part, name) for part in parts)))
         for name in HOOKS:
             setattr(self, name, partial(self._ask, name))
 
@@ -273,15 +251,6 @@ class Libraries(Library):
         return any(part.follows(project, path, asking) for part in self._parts)
 
 
-# What the libraries of a program know together.
-LIBRARY_NAMES = (
-    "packages",
-    "entry_names",
-    "context_queries",
-    "passing_calls",
-    "outer_errors",
-    "feed_calls",
-)
 # The questions of which one library knows the answer: the others have one of their own above.
 HOOKS = [
     name
@@ -317,6 +286,7 @@ class Frame(ABC):
     caller: Frame | None = None
     call_site: Site | None = None
     given: dict[str, Argument] = field(default_factory=dict)
+    observer: Observer | None = None
 
     # Evaluation: expressions, statements and calls reach one another through the frame
 
@@ -333,10 +303,11 @@ class Frame(ABC):
         """Bind a target (a name, attribute, item or nest of them) to `item`."""
 
     def inner(
-        self: F, module: Module, env: Env, context: Context, function: Function | None = None
-    ) -> F:
+        self, module: Module, env: Env, context: Context, function: Function | None = None
+    ) -> Frame:
         """Return a new frame of the same reading."""
-        return type(self)(self.session, self.library, module, env, context, function)
+        session, library, observer = self.session, self.library, self.observer
+        return type(self)(session, library, module, env, context, function, observer=observer)
 
     # Context
 
@@ -367,9 +338,14 @@ class Frame(ABC):
         left = [scope for scope in self.context.scopes if scope.payload is not payload]
         self.context = self.context.with_scopes(ScopeStack().and_inside(*left))
 
-    def scopes_closed(self) -> Scoped:
+    @contextmanager
+    def scopes_closed(self) -> Iterator[None]:
         """Close at the end of the block what was opened in it; conditions stay."""
-        return Scoped(self)
+        scopes = self.context.scopes
+        try:
+            yield
+        finally:
+            self.context = self.context.with_scopes(scopes)
 
     def assume(self, key: ConditionKey, branch: object) -> None:
         """Reach what follows only under a condition."""
@@ -397,6 +373,8 @@ class Frame(ABC):
         may = self.session.can_enter(function, args, site, part)
         if not may:
             self.count_possible_operation()
+        if self.observer is not None:
+            self.observer.called(self, function, may)
         return may
 
     def count_possible_operation(self) -> None:
@@ -455,13 +433,7 @@ class Frame(ABC):
 
 
 class Observer(Protocol):
-    """A receiver of what a program's frames do, in their order.
-
-    statements: it wants to know of each statement, not only of the calls.
-    """
-
-    @property
-    def statements(self) -> bool: ...
+    """A receiver of what a program's frames do, in their order."""
 
     def called(self, frame: Frame, function: Function, followed: bool) -> None:
         """Note that `frame` calls a function of the project, which may be left out."""

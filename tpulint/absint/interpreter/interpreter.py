@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec
 
-from tpulint.absint.domain.events import Arguments, Context, Tensor
-from tpulint.absint.domain.objects import Env, Function, Mapping, Sequence
+from tpulint.absint.domain.events import Context, Tensor
+from tpulint.absint.domain.objects import Env, Mapping, Sequence
 from tpulint.absint.domain.program import ProgramEvents
 from tpulint.absint.domain.site import Module, Site
 from tpulint.absint.domain.structures import drop, put
@@ -201,7 +201,6 @@ _HANDLERS: dict[type[nodes.Statement], Callable[[Frame, Any], bool | None]] = {
 RECURSION_LIMIT = 5_000
 STACK_ITEMS = 2**17 + 1  # of 8 bytes: a chunk of 2 MB, of which half is free. It is not touched.
 P = ParamSpec("P")
-F = TypeVar("F", bound="ObservedFrame")
 
 
 def call_with_deep_stack(function: Callable[P, None], *args: P.args, **kwargs: P.kwargs) -> None:
@@ -233,8 +232,11 @@ class EvaluatingFrame(Frame):
 
     def block(self, body: Block) -> bool:
         for statement in body:
-            self.statement = statement
-            if _HANDLERS[type(statement)](self, statement):
+            self.statement, before = statement, self.context
+            ended = _HANDLERS[type(statement)](self, statement)
+            if self.observer is not None:
+                self.observer.read(self, statement, before)
+            if ended:
                 return True
         return False
 
@@ -257,35 +259,6 @@ class EvaluatingFrame(Frame):
                 self.assign(inner, Sequence("list", [], True))
 
 
-class ObservedFrame(EvaluatingFrame):
-    """A frame that shows an observer each call it may follow, and each statement it has read."""
-
-    observer: Observer
-
-    def inner(
-        self: F, module: Module, env: Env, context: Context, function: Function | None = None
-    ) -> F:
-        frame = super().inner(module, env, context, function)
-        frame.observer = self.observer
-        return frame
-
-    def can_enter(self, function: Function, args: Arguments, site: Site) -> bool:
-        followed = super().can_enter(function, args, site)
-        self.observer.called(self, function, followed)
-        return followed
-
-    def block(self, body: Block) -> bool:
-        if not self.observer.statements:
-            return super().block(body)
-        for statement in body:
-            before = self.context
-            ended = super().block([statement])
-            self.observer.read(self, statement, before)
-            if ended:
-                return True
-        return False
-
-
 class Interpreter(Session):
     """A reader of modules and functions; `library` answers calls that leave the project."""
 
@@ -303,11 +276,7 @@ class Interpreter(Session):
 
     def frame(self, module: Module, env: Env, context: Context) -> Frame:
         """Return a frame that nothing calls: that of a module's body, or around a root."""
-        if self.observer is None:
-            return EvaluatingFrame(self, self.library, module, env, context)
-        frame = ObservedFrame(self, self.library, module, env, context)
-        frame.observer = self.observer
-        return frame
+        return EvaluatingFrame(self, self.library, module, env, context, observer=self.observer)
 
     def read_body(self, module: Module, env: Env) -> None:
         self.frame(module, env, self.new_run()).block(module.facts.body)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from tests.unit.reading import interpreter
 from tpulint.absint.domain.context import LOOP, PLACE, VALUE, ConditionKey, Scope
 from tpulint.absint.domain.events import Context
+from tpulint.absint.domain.objects import Env
 from tpulint.absint.domain.site import CallStep, Module, Site
 from tpulint.absint.domain.values import Opaque
-from tpulint.absint.interpreter.frame import Entered, Scoped
+from tpulint.absint.interpreter.frame import Entered, Frame
 from tpulint.syntax import ir
 
 MODULE = Module("example.py", "example.py", "", ir.ModuleSummary([], [], [], []))
@@ -17,15 +19,14 @@ LOOPED = Scope(LOOP, SITE)
 HERE = ConditionKey(PLACE, SITE)
 
 
-class Holder:
-    """A frame with nothing but a context."""
-
-    def __init__(self) -> None:
-        self.context = Context()
+def new_frame() -> Frame:
+    """Return a frame of an empty module."""
+    reader, module = interpreter("")
+    return reader.frame(module, Env({}), Context())
 
 
 def test_a_context_is_left_at_the_end_of_its_block() -> None:
-    frame = Holder()
+    frame = new_frame()
     with Entered(frame, frame.context.inside(LOOPED)) as entered:
         assert frame.context.loops == 1
         frame.context = frame.context.when(HERE, True)
@@ -35,15 +36,15 @@ def test_a_context_is_left_at_the_end_of_its_block() -> None:
 
 
 def test_a_context_is_left_when_its_block_fails() -> None:
-    frame = Holder()
+    frame = new_frame()
     with pytest.raises(ValueError, match="fails"), Entered(frame, frame.context.inside(LOOPED)):
         raise ValueError("fails")
     assert frame.context == Context()
 
 
 def test_scopes_are_closed_and_conditions_stay() -> None:
-    frame = Holder()
-    with Scoped(frame):
+    frame = new_frame()
+    with frame.scopes_closed():
         frame.context = frame.context.inside(LOOPED).when(HERE, True)
     assert frame.context.scopes == ()
     assert len(frame.context.conditions) == 1
