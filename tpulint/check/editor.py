@@ -29,7 +29,7 @@ from tpulint.incremental.disk import CheckedDisk, DiskDependencies, TrackedDisk
 from tpulint.incremental.memo import Memo
 from tpulint.incremental.model import Analysis, Batch, Job
 from tpulint.incremental.queries import Queries
-from tpulint.syntax.lazy_module import Store, WarmStore
+from tpulint.syntax.lazy_module import Store
 from tpulint.syntax.nodes import Statement
 
 Lanes = dict[int, set[str]]  # by the place of the function
@@ -157,7 +157,7 @@ class ProjectPrograms:
         self._outdated: dict[Job, ReadProgram] = {}
         self._partial: dict[Job, ReadProgram] = {}
         self._is_trusted: dict[tuple[Job, str], bool] = {}
-        self._store = WarmStore()
+        self._store = Store()
         self._first: str | None = None
 
     def begin(self, batch: Batch, disk: CheckedDisk, memo: Memo, first: str | None) -> None:

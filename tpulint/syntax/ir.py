@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple, Protocol
 
+from tpulint.finding import Location
 from tpulint.syntax.nodes import Block, CallArgument, Expression
 from tpulint.syntax.parse import has_name, may_set_attribute
 
@@ -67,13 +68,14 @@ class FunctionBody:
 
 
 class Reader(Protocol):
-    """Read the functions that were left out when the module was read.
+    """Read the functions that were left out when the module was read, and the ranges of places.
 
     `release` ends that for now: it gives back the memory that makes it fast.
     """
 
     def read(self, function: FunctionCode) -> FunctionBody: ...
     def text(self, function: FunctionCode) -> str: ...
+    def range(self, place: int) -> tuple[Location, Location]: ...
     def release(self) -> None: ...
 
 
@@ -109,14 +111,6 @@ class FunctionCode:
     @property
     def mentions(self) -> list[str]:
         return self.inside.mentions
-
-    @property
-    def local_names(self) -> frozenset[str]:
-        return self.inside.local_names
-
-    @property
-    def is_generator(self) -> bool:
-        return self.inside.is_generator
 
     def names_any(self, names: frozenset[str]) -> bool:
         """Return whether one of `names` is an identifier in it; its text may say that none is."""

@@ -48,9 +48,6 @@ def body_of(node: ast.FunctionDef | ast.AsyncFunctionDef, lines: list[str]) -> R
     return first, last, column
 
 
-Range = tuple[Location, Location]
-
-
 def summarize(text: str) -> ir.ModuleSummary:
     """Return the summary of `text`, its large bodies left for later.
 
@@ -69,36 +66,24 @@ def summarize(text: str) -> ir.ModuleSummary:
     for index, node in walk.unread.items():
         facts.functions[index].rows, facts.functions[index].known = large[node], None
         bodies[index] = node.body
-    facts.pieces = Pieces(text, facts, lines, bodies)
+    facts.pieces = Pieces(facts, lines, bodies)
     return facts
-
-
-def pieces_of(text: str, facts: ir.ModuleSummary) -> Pieces:
-    """Return the pieces of `facts`, made once: they know what was read before."""
-    if facts.pieces is None:
-        facts.pieces = Pieces(text, facts)
-    assert isinstance(facts.pieces, Pieces)
-    return facts.pieces
 
 
 class Pieces:
     """The bodies of one module that were left for later, and the ranges of all places.
 
-    `lines` are the rows of `text`, where they are known. `bodies` are some of the bodies as
-    CPython's tree has them, by the index of the function.
+    `lines` are the rows of its text. `bodies` are the bodies as CPython's tree has them, by the
+    index of the function.
     """
 
     def __init__(
-        self,
-        text: str,
-        facts: ir.ModuleSummary,
-        lines: list[str] | None = None,
-        bodies: dict[int, list[ast.stmt]] | None = None,
+        self, facts: ir.ModuleSummary, lines: list[str], bodies: dict[int, list[ast.stmt]]
     ) -> None:
         self._facts = facts
-        self._bodies = bodies or {}
-        self._lines = lines or lines_of(text)
-        self._is_ascii = text.isascii()
+        self._bodies = bodies
+        self._lines = lines
+        self._is_ascii = all(map(str.isascii, lines))
         for function in facts.functions:
             if function.rows is not None:
                 function.reader = self
@@ -132,7 +117,7 @@ class Pieces:
         function.known.positions = walk.positions
         return function.known
 
-    def range(self, place: int) -> Range:
+    def range(self, place: int) -> tuple[Location, Location]:
         """Return start and exclusive end of `place`; the file's first character if it has none."""
         if place < 0:
             return (Location(1, 1), Location(1, 1))
@@ -154,16 +139,24 @@ class Pieces:
 
 
 class Store:
-    """The summaries of modules; what cannot be parsed, and is meant to be, is a TPU001 finding."""
+    """The summaries of modules; what cannot be parsed, and is meant to be, is a TPU001 finding.
+
+    In a process that lives on, it keeps the summary of each file that stays. They are kept by file,
+    not by content: to the interpreter, two files with one text are two.
+    """
 
     def __init__(self) -> None:
-        self._open: list[ir.ModuleSummary] = []
+        self._summaries: dict[str, tuple[str, ir.ModuleSummary]] = {}  # with the texts
         self.findings: list[Finding] = []
 
-    def one(self, filename: str, data: bytes, text: str) -> ir.ModuleSummary | None:
+    def begin(self) -> None:
+        """Begin the next reading."""
+        self.findings = []
+
+    def one(self, source: Source) -> ir.ModuleSummary | None:
         """Return the summary of a module that was imported; no finding where it has none."""
         try:
-            return self._summarized(filename, data, text)
+            return self._summarized(source)
         except SyntaxProblem:
             return None
 
@@ -171,7 +164,7 @@ class Store:
         """Yield the summaries of `sources`, in order; None where there is a finding instead."""
         for source in sources:
             try:
-                facts = self._summarized(source.filename, source.data, source.text)
+                facts = self._summarized(source)
             except SyntaxProblem as problem:
                 if not is_unfinished(source.text, problem.row):
                     place = Location(problem.row, problem.column)
@@ -181,39 +174,15 @@ class Store:
             else:
                 yield source, facts
 
-    def _summarized(self, filename: str, data: bytes, text: str) -> ir.ModuleSummary:
-        """Return the summary of one module."""
-        return self._opened(summarize(text))
-
-    def _opened(self, facts: ir.ModuleSummary) -> ir.ModuleSummary:
-        self._open.append(facts)
+    def _summarized(self, source: Source) -> ir.ModuleSummary:
+        before, facts = self._summaries.get(source.filename, ("", None))
+        if facts is None or source.text != before:
+            facts = summarize(source.text)
+            self._summaries[source.filename] = (source.text, facts)
         return facts
 
     def release(self) -> None:
         """Drop the trees of what was read: few functions will be read that were not."""
-        for facts in self._open:
+        for _, facts in self._summaries.values():
             if facts.pieces is not None:
                 facts.pieces.release()
-
-
-class WarmStore(Store):
-    """A store of one process that lives on: it keeps the summary of each file that stays.
-
-    They are kept by file, not by content: to the interpreter, two files with one text are two.
-    """
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._warm: dict[str, tuple[bytes, ir.ModuleSummary]] = {}
-
-    def begin(self) -> None:
-        """Begin the next reading."""
-        self._open = []
-        self.findings = []
-
-    def _summarized(self, filename: str, data: bytes, text: str) -> ir.ModuleSummary:
-        before, facts = self._warm.get(filename, (b"", None))
-        if facts is None or data != before:
-            facts = summarize(text)
-            self._warm[filename] = (data, facts)
-        return self._opened(facts)

@@ -9,10 +9,10 @@ import pytest
 
 from tpulint.finding import Location
 from tpulint.syntax import ir
-from tpulint.syntax.lazy_module import Pieces, pieces_of, summarize
+from tpulint.syntax.lazy_module import Pieces, summarize
 from tpulint.syntax.lowering import Lowering
 from tpulint.syntax.nodes import Attribute, CallNode, If, Name, Return, walk
-from tpulint.syntax.parse import SyntaxProblem, parse
+from tpulint.syntax.parse import SyntaxProblem, lines_of, parse
 
 SAMPLES = ("asyncio/tasks.py", "contextlib.py", "functools.py", "queue.py", "typing.py")
 KINDS = (CallNode, Name, Attribute, Return, If)
@@ -56,7 +56,8 @@ def sample(name: str) -> str:
 def opened(text: str) -> tuple[ir.ModuleSummary, Pieces]:
     """The summary with its bodies left for later."""
     facts = summarize(text)
-    return facts, pieces_of(text, facts)
+    assert isinstance(facts.pieces, Pieces)
+    return facts, facts.pieces
 
 
 def whole(text: str) -> tuple[ir.ModuleSummary, Pieces]:
@@ -65,7 +66,8 @@ def whole(text: str) -> tuple[ir.ModuleSummary, Pieces]:
     body = statements.block(parse(text).body)
     functions, classes = statements.functions, statements.classes
     facts = ir.ModuleSummary(body, functions, classes, [], statements.positions)
-    return facts, Pieces(text, facts)
+    facts.pieces = Pieces(facts, lines_of(text), {})
+    return facts, facts.pieces
 
 
 def placed(facts: ir.ModuleSummary, pieces: Pieces) -> list[tuple[str, Location, Location]]:

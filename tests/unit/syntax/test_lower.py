@@ -10,7 +10,7 @@ import pytest
 
 from tpulint.finding import Location
 from tpulint.syntax import ir
-from tpulint.syntax.lazy_module import pieces_of, summarize
+from tpulint.syntax.lazy_module import summarize
 from tpulint.syntax.nodes import (
     NOWHERE,
     Assign,
@@ -50,7 +50,8 @@ def calls(*roots: Node) -> list[CallNode]:
 def call_texts(text: str) -> list[str]:
     """The source of each call as its place says it, in source order."""
     facts = facts_of(text)
-    pieces = pieces_of(text, facts)
+    pieces = facts.pieces
+    assert pieces is not None
     bodies = [facts.body, *(function.body for function in facts.functions)]
     places = {call.place for body in bodies for call in calls(*body)}
     return [piece(text, *place) for place in sorted(map(pieces.range, places - {NOWHERE}))]
@@ -145,7 +146,7 @@ def test_nested_patterns_are_read_at_once(nest: str) -> None:
 
 def test_a_walrus_binds_in_the_function() -> None:
     facts = facts_of("def f(x):\n    return (y := x) + y\n")
-    assert "y" in facts.functions[0].local_names
+    assert "y" in facts.functions[0].inside.local_names
 
 
 def test_a_chain_of_operators_does_not_nest_the_walk() -> None:
@@ -163,7 +164,8 @@ def test_what_is_too_deep_is_left_out_and_the_rest_stays() -> None:
     text = f"def f(x):\n    return {deep}\nafter(1)\n"
     facts = facts_of(text)
     last = calls(facts.body[-1])[0]
-    start, end = pieces_of(text, facts).range(last.place)
+    assert facts.pieces is not None
+    start, end = facts.pieces.range(last.place)
     assert piece(text, start, end) == "after(1)"
 
 
@@ -180,7 +182,9 @@ def test_a_fault_is_placed_where_python_places_it() -> None:
 
 
 def test_no_place_is_the_first_character() -> None:
-    assert pieces_of("x = 1\n", facts_of("x = 1\n")).range(-1) == (Location(1, 1), Location(1, 1))
+    pieces = facts_of("x = 1\n").pieces
+    assert pieces is not None
+    assert pieces.range(-1) == (Location(1, 1), Location(1, 1))
 
 
 def test_a_lambda_in_a_class_is_no_method() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tpulint.syntax.lazy_module import pieces_of, summarize
+from tpulint.syntax.lazy_module import summarize
 from tpulint.syntax.parse import code_of, has_name, may_set_attribute
 
 SAMPLES = ("asyncio/tasks.py", "contextlib.py", "functools.py", "queue.py", "typing.py")
@@ -23,7 +23,8 @@ def sample(name: str) -> str:
 def test_no_name_and_no_setter_of_a_body_is_overlooked_in_its_text(name: str) -> None:
     text = sample(name)
     facts = summarize(text)
-    pieces = pieces_of(text, facts)
+    pieces = facts.pieces
+    assert pieces is not None
     cut = {
         function.index: pieces.text(function)
         for function in facts.functions

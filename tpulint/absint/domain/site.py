@@ -9,7 +9,6 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 from tpulint.finding import Span
 from tpulint.syntax import ir
 from tpulint.syntax.ir import PIECE
-from tpulint.syntax.lazy_module import pieces_of
 from tpulint.syntax.nodes import Constant, Node, walk
 
 N = TypeVar("N", bound=Node)
@@ -30,7 +29,6 @@ class Module:
         self.text = text
         self.facts = facts
         self.reported = True
-        self.pieces = pieces_of(text, facts)
         self.sites: dict[int, Site] = {}
         self._nodes_at: dict[tuple[int, type[Node]], Any] = {}
         self._answers: dict[Callable[[bytes], bool], bool] = {}
@@ -98,7 +96,8 @@ class Module:
         return site
 
     def span(self, place: int) -> Span:
-        start, end = self.pieces.range(place)
+        assert self.facts.pieces is not None
+        start, end = self.facts.pieces.range(place)
         return Span(self.filename, start, end)
 
     def __repr__(self) -> str:

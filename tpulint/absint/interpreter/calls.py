@@ -236,7 +236,7 @@ def _unread(frame: Frame, args: Arguments, site: Site) -> Value:
 def finish(inner: Frame, function: Function) -> Value:
     """Run the body; the values returned (or yielded) are the result."""
     ended = inner.block(function.code.body)
-    if function.code.is_generator:
+    if function.code.inside.is_generator:
         return Sequence("generator", [item for item, _ in inner.yields], True)
     if not ended:
         inner.returns.append(NONE)

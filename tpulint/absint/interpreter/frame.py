@@ -419,7 +419,7 @@ class Frame(ABC):
     def store(self, name: str, value: Value) -> None:
         """Bind `name` where Python would; under a condition in an outer scope, perhaps."""
         self.library.bind(value, name)
-        if self.function is None or name in self.function.code.local_names:
+        if self.function is None or name in self.function.code.inside.local_names:
             self.env.names[name] = value
             return
         env = self.env.outer

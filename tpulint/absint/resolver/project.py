@@ -8,10 +8,11 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 
 from tpulint.absint.domain.site import Module
 from tpulint.absint.resolver.import_graph import PACKAGE, Files, ImportGraph, binds, path_entries
-from tpulint.source import UnreadableSource, read_source
-from tpulint.syntax import ir
+from tpulint.source import Source, UnreadableSource, read_source
+from tpulint.syntax.ir import ModuleSummary
+from tpulint.syntax.lazy_module import summarize
 
-Facts = Callable[[str, bytes, str], "ir.ModuleSummary | None"]
+Facts = Callable[[Source], ModuleSummary | None]
 
 
 @functools.lru_cache(maxsize=1)
@@ -50,14 +51,13 @@ class Project:
 
     def _load(self, path: str) -> Module | None:
         if not self.files.is_written(path):
-            empty = ir.ModuleSummary([], [], [], [])
-            return Module(os.path.relpath(path), path, "", empty)
+            return Module(os.path.relpath(path), path, "", summarize(""))
         shown = self._shown.get(path) or os.path.relpath(path)
         try:
             source = read_source(shown, self.files.disk.read(path))
         except (OSError, UnreadableSource):
             return None
-        facts = self._facts(shown, source.data, source.text)
+        facts = self._facts(source)
         if facts is None:
             return None
         self.files.learn_added(path, path_entries(source.text.encode(errors="replace")))

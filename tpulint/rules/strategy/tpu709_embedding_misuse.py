@@ -195,7 +195,7 @@ def takes_of_captured(taker: ApiCall, traced: Scope) -> bool:
         return False
     if isinstance(iterator.node, Attribute):
         return True
-    own = set(function.code.local_names)
+    own = set(function.code.inside.local_names)
     own.update(parameter.name for parameter in function.code.parameters.named)
     calls = (node for node in walk(*function.code.body) if isinstance(node, CallNode))
     is_its_own = any(node.place == taker.site.place for node in calls)

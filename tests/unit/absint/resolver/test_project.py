@@ -13,6 +13,7 @@ from tpulint.absint.resolver.project import Callers, Project
 from tpulint.disk import Disk
 from tpulint.frontends.tensorflow.knowledge.tf_names import INSTALLED
 from tpulint.frontends.tensorflow.prefilter import holds_messages, may_matter
+from tpulint.source import Source
 from tpulint.syntax import ir
 from tpulint.syntax.lazy_module import Store
 
@@ -26,9 +27,9 @@ class Facts:
     def __init__(self) -> None:
         self.asked: list[str] = []
 
-    def __call__(self, filename: str, data: bytes, text: str) -> ir.ModuleSummary | None:
-        self.asked.append(filename)
-        return Store().one(filename, data, text)
+    def __call__(self, source: Source) -> ir.ModuleSummary | None:
+        self.asked.append(source.filename)
+        return Store().one(source)
 
 
 def test_a_module_is_read_once() -> None:
