@@ -16,7 +16,7 @@ from tpulint.runtime.emulator import Options
 from tpulint.runtime.errors import warn, wrap_internal_errors
 from tpulint.runtime.execute.step import execute
 from tpulint.runtime.extract.program import extract
-from tpulint.runtime.mark.marked import Marked, Mode, ReplicateRequest, StepOutputs
+from tpulint.runtime.mark.marked import Marked, ReplicateRequest, StepOutputs
 from tpulint.runtime.mark.replicate import MarkResult, mark, warn_of_idle_padding
 from tpulint.runtime.mark.validate import check_marked
 from tpulint.runtime.pods import sessions
@@ -26,22 +26,20 @@ from tpulint.runtime.schedule.work import record_program
 from tpulint.runtime.tensorflow_internals import gradients, graphs
 
 
-def run(
-    request: ReplicateRequest, mode: Mode, options: Options
-) -> tuple[MarkResult, StepOutputs] | None:
+def run(request: ReplicateRequest, options: Options) -> tuple[MarkResult, StepOutputs] | None:
     """Mark the computation of `request`, and build the step that runs it.
 
     None where there are no replicas. The step is in the graph that is being built.
     """
     with wrap_internal_errors(with_user_code=True):
-        outcome = mark(request, mode)
+        outcome = mark(request)
     if outcome is None:
         return None
     check_marked(outcome.context, outcome.marked, request.device_assignment)
     warn_of_idle_padding(request, outcome)
     # A function that holds a computation must not be compiled as a whole.
     mark_computation()
-    if mode == "graph":
+    if not outcome.marked.in_function:
         guard_fetches(outcome.marked.graph)
     with isolated_scopes():
         return outcome, run_marked(outcome.marked, options)

@@ -329,6 +329,15 @@ def as_fault(kind: type[_Fault], error: Exception, rule: str | None = None) -> _
     return fault
 
 
+@contextmanager
+def raised_as(kind: type[RuntimeFault], *classes: type[Exception]) -> Iterator[None]:
+    """Raise the errors of `classes` that TensorFlow raises in the context as a `kind`."""
+    try:
+        yield
+    except classes as error:
+        raise as_fault(kind, error) from None
+
+
 # Classes are made once, or `except` clauses would not find them.
 _joined_classes: dict[tuple[type[RuntimeFault], type[Exception]], type[Any]] = {}
 

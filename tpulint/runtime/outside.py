@@ -97,7 +97,8 @@ def _outside_compilation(
         errors.warn(errors.ContextClearedWarning(_CLEARED))
     if not in_function:
         return context.build_in_graph(build, is_map)
-    if clusters.is_function_cluster_open():
+    cluster_class = clusters.OutsideCompilationV2Context
+    if any(isinstance(around, cluster_class) for around in graphs.contexts_around()):
         errors.warn(errors.NestedClusterWarning(_NESTED))
     return context.build_in_function(build, is_map)
 

@@ -13,11 +13,11 @@ from tpulint.runtime.emulate.system import real_tpu
 from tpulint.runtime.emulator import current_options
 from tpulint.runtime.errors import EagerExecutionError
 from tpulint.runtime.execute.raising import reporting_errors
-from tpulint.runtime.mark.marked import Mode, ReplicateRequest, StepOutputs
+from tpulint.runtime.mark.marked import ReplicateRequest, StepOutputs
 from tpulint.runtime.mark.replicate import MarkResult
 from tpulint.runtime.results import refuse_gradients, refuse_gradients_of_value
 from tpulint.runtime.source_location import is_called_by_strategy
-from tpulint.runtime.tensorflow_internals import gradients, graphs, tpu, tracebacks
+from tpulint.runtime.tensorflow_internals import gradients, tpu, tracebacks
 from tpulint.runtime.tensorflow_internals.modules import tensorflow_tpu
 
 _NO_EAGER_STEP = """\
@@ -93,8 +93,7 @@ def split_compile_and_replicate(
         return own
     request = ReplicateRequest(computation, inputs, infeed_queue, device_assignment, *options)
     if not tf.executing_eagerly():
-        is_function = isinstance(graphs.default_graph(), graphs.FuncGraph)
-        return _in_graph(request, "function" if is_function else "graph")
+        return _in_graph(request)
     with reporting_errors():
         if is_called_by_strategy():
             raise EagerExecutionError(_NO_EAGER_STEP)
@@ -128,7 +127,7 @@ def _eagerly(request: ReplicateRequest) -> list[Any]:
     @tf.function(autograph=False)  # type: ignore[untyped-decorator]
     def tpu_step() -> Any:
         with inside():
-            traced.append(_in_graph(request, "eager"))
+            traced.append(_in_graph(request))
         return tf.nest.map_structure(_without_operation, traced[-1])
 
     with gradients.no_recording():
@@ -137,7 +136,7 @@ def _eagerly(request: ReplicateRequest) -> list[Any]:
         values = tpu_step() if traces else tpu_step.get_concrete_function()()
     for symbol, value in zip(_flat(traced[-1]), _flat(values), strict=True):
         if value is not None:
-            results.register_eager_result(value, results.counterparts_in(symbol.graph)[symbol.name])
+            results.register_result(value, results.counterparts_in(symbol.graph)[symbol.name])
             refuse_gradients_of_value(value, symbol)
     return list(values)
 
@@ -150,16 +149,16 @@ def _without_operation(value: Any) -> Any:
     return None if isinstance(value, tf.Operation) else value
 
 
-def _in_graph(request: ReplicateRequest, mode: Mode) -> list[Any]:
+def _in_graph(request: ReplicateRequest) -> list[Any]:
     with reporting_errors():
-        built = driver.run(request, mode, current_options())
+        built = driver.run(request, current_options())
     if built is None:
         return []
     outcome, ran = built
     with driver.isolated_scopes():
         with gradients.no_recording():
             status = tf.constant(b"") if request.use_tpu else tf.no_op()
-        results.register_result(status, outcome.marked, outcome.compile_status)
+        results.register_result(status, outcome.compile_status)
         return [status, _results(outcome, ran)]
 
 
@@ -167,7 +166,7 @@ def _results(outcome: MarkResult, ran: StepOutputs) -> list[Any]:
     """Return the runnable results of each replica, in the computation's structure."""
     if isinstance(outcome.results[0], tf.Operation):
         return [
-            results.register_result(tf.group(done), outcome.marked, twin)
+            results.register_result(tf.group(done), twin)
             for done, twin in zip(ran.done, outcome.results, strict=True)
         ]
     marked_results = [[twin for twin in replica if twin is not None] for replica in outcome.results]
@@ -176,8 +175,7 @@ def _results(outcome: MarkResult, ran: StepOutputs) -> list[Any]:
     for replica, tensors in zip(outcome.results, executed, strict=True):
         rest = iter(tensors)
         flat = [
-            twin if twin is None else results.register_result(next(rest), outcome.marked, twin)
-            for twin in replica
+            twin if twin is None else results.register_result(next(rest), twin) for twin in replica
         ]
         of_replicas.append(
             tpu.nest.pack_sequence_as(outcome.structure, flat, expand_composites=True)

@@ -22,24 +22,26 @@ from tpulint.runtime.tensorflow_internals.patching import (
 )
 from tpulint.runtime.tensorflow_internals.tracebacks import InaccessibleTensorError, frames_hidden
 
-_of_eager: dict[int, tuple[Marked, Any]] = {}
+_of_eager: dict[int, Any] = {}
 """By the id of an eager value that lives; in TensorFlow 2.12 its attributes would never go."""
 _OF_GRAPH = "_tpulint_marked_results"
 
 
-def register_result(executable: Any, marked: Marked, twin: Any) -> Any:
+def register_result(executable: Any, twin: Any) -> Any:
     """Return `executable`, which the user gets, noted as what replaces the marked `twin`."""
     if isinstance(executable, graphs.EagerTensor):
-        register_eager_result(executable, (marked, twin))
+        _of_eager[id(executable)] = twin
+        # At exit nobody asks any more.
+        weakref.finalize(executable, _of_eager.pop, id(executable), None).atexit = False
     else:
-        counterparts: dict[str, tuple[Marked, Any]] = set_default(executable.graph, _OF_GRAPH, {})
-        counterparts[executable.name] = marked, twin
+        set_default(executable.graph, _OF_GRAPH, {})[executable.name] = twin
     return executable
 
 
-def marked_counterparts(graph: Any) -> dict[str, Any]:
+def counterparts_in(graph: Any) -> dict[str, Any]:
     """Return by name the marked nodes that tensors and operations of `graph` stand for."""
-    return {name: twin for name, (_, twin) in counterparts_in(graph).items()}
+    counterparts: dict[str, Any] = getattr(graph, _OF_GRAPH, {})
+    return counterparts
 
 
 def nodes_without_kernel(graph: Any) -> set[Any]:
@@ -47,11 +49,8 @@ def nodes_without_kernel(graph: Any) -> set[Any]:
 
     Those others cannot run either, and TensorFlow must be able to say so.
     """
-    nodes = {
-        getattr(twin, "op", twin)
-        for twin in marked_counterparts(graph).values()
-        if twin.graph is graph
-    }
+    twins = (twin for twin in counterparts_in(graph).values() if twin.graph is graph)
+    nodes = {getattr(twin, "op", twin) for twin in twins}
     if not nodes:
         return nodes
     ops = graph.get_operations()
@@ -112,31 +111,18 @@ def marked_graph(outputs: Any) -> Any:
     """
     for value in tf.nest.flatten(outputs, expand_composites=True):
         if isinstance(value, graphs.EagerTensor):
-            counterpart = _of_eager.get(id(value))
+            twin = _of_eager.get(id(value))
         elif isinstance(value, (tf.Operation, tf.Tensor)):
-            counterpart = counterparts_in(value.graph).get(value.name)
+            twin = counterparts_in(value.graph).get(value.name)
         else:
             graph = value if isinstance(value, tf.Graph) else getattr(value, "graph", None)
-            counterpart = next(iter(counterparts_in(graph).values()), None)
-        if counterpart is not None:
-            return counterpart[0].graph
+            twin = next(iter(counterparts_in(graph).values()), None)
+        if twin is not None:
+            return twin.graph
     raise ValueError(
         "no output of a TPU computation is among these values; of a tf.function, give the "
         "ConcreteFunction that was built"
     )
-
-
-def counterparts_in(graph: Any) -> dict[str, tuple[Marked, Any]]:
-    """Return the computation, and the marked node, of each result in `graph`, by its name."""
-    counterparts: dict[str, tuple[Marked, Any]] = getattr(graph, _OF_GRAPH, {})
-    return counterparts
-
-
-def register_eager_result(value: Any, counterpart: tuple[Marked, Any]) -> None:
-    """Note the marked twin of the eager `value`, and its computation."""
-    _of_eager[id(value)] = counterpart
-    # At exit nobody asks any more.
-    weakref.finalize(value, _of_eager.pop, id(value), None).atexit = False
 
 
 _GUARDED = "_tpulint_guards_fetches"

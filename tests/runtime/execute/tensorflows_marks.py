@@ -28,18 +28,15 @@ def marked_by_tensorflow(
     }
     metadata = of_type["TPUReplicateMetadata"][0]
     cluster = metadata.get_attr("_tpu_replicate")
-    replicated = of_type["TPUReplicatedInput"]
     return Marked(
         graph=graph,
         cluster=cluster.decode(),
         num_replicas=len(inputs),
-        inputs=tuple(tuple(op.inputs) for op in replicated),
-        replicated_inputs=replicated,
+        replicated_inputs=of_type["TPUReplicatedInput"],
         outputs=tuple(op.inputs[0] for op in of_type["TPUReplicatedOutput"]),
         replicated_outputs=of_type["TPUReplicatedOutput"],
         control_outputs=tuple(op for op in copied if b"_tpu_replicate" in _attrs(op)),
         metadata=metadata,
-        mode="graph",
     )
 
 

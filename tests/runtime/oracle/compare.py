@@ -67,7 +67,7 @@ def _given(marked: Marked, output: Any, replica: int) -> list[Any]:
         op = tensor.op
         if tensor.name in users:
             actual[tensor.name] = users[tensor.name]
-        elif marked.mode == "graph" and not _is_marked(op):
+        elif not marked.in_function and not _is_marked(op):
             actual[tensor.name] = tensor
         else:
             fan_in = op.type == "TPUReplicatedInput" and len(op.inputs) > replica

@@ -33,10 +33,10 @@ _COUNTED = re.compile(
 
 def snapshot(graph: Any) -> Snapshot:
     """Return what was built in `graph` and, for our API, in the marked graphs that belong to it."""
-    results_by_name = getattr(graph, "_tpulint_marked_results", {})
-    scratch = {id(marked.graph): marked.graph for marked, _ in results_by_name.values()}
+    twins = results.counterparts_in(graph)
+    scratch = {id(twin.graph): twin.graph for twin in twins.values()}
     scratch.pop(id(graph), None)
-    reader = _Reader(results.marked_counterparts(graph))
+    reader = _Reader(twins)
     nodes = reader.nodes(graph, {})
     for marked in scratch.values():
         nodes |= reader.nodes(marked, marked.counterparts)

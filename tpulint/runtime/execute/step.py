@@ -56,10 +56,10 @@ def execute(scheduled: Schedule, recorded: Recorded | None = None) -> StepOutput
     """
     program = scheduled.program
     # The user's tensors that the step needs, by their names in the marked graph.
-    if program.marked.mode == "graph":
-        users = {tensor.name: tensor for row in program.boundary.values() for tensor in row}
-    else:
+    if program.marked.in_function:
         users = {inner.name: outer for outer, inner in program.marked.graph.captures}
+    else:
+        users = {tensor.name: tensor for row in program.boundary.values() for tensor in row}
 
     def step(*arguments: Tensor) -> list[Tensor]:
         images = TensorMap(dict(zip(users, arguments, strict=True)))
@@ -340,7 +340,7 @@ def _assert_system_initialized(marked: Marked) -> list[Operation]:
     There are none where it is initialized now, and none in a session, which may be of a server on
     which another one has initialized it.
     """
-    if is_initialized() or marked.mode == "graph":
+    if is_initialized() or not marked.in_function:
         return []
     place = user_location()
 

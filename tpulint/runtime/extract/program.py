@@ -105,7 +105,7 @@ class ReplicatedProgram:
 def extract(marked: Marked) -> ReplicatedProgram:
     """Return the program that `marked` describes."""
     # In a tf.function the order of the program is the order of its effects.
-    if marked.mode != "graph":
+    if marked.in_function:
         refuse_endless_tracing(marked.graph.get_operations())
         graphs.add_automatic_dependencies(marked.graph)
     marked_region, from_outside = _marked_region(marked)
@@ -177,7 +177,6 @@ def _marked_region(marked: Marked) -> tuple[Region, dict[str, Tensor]]:
 def _is_replicated_variable(marked: Marked, op: Operation) -> bool:
     """Return whether `op` gives each replica the handle of its own copy of a variable."""
     # A mirrored variable may also be passed as an argument, as its handle.
-    is_argument = op in marked.replicated_inputs[: len(marked.inputs)]
-    if is_argument:
+    if op in marked.replicated_inputs:
         return bool(op.get_attr("is_mirrored_variable"))
     return bool(op.outputs[0].dtype == tf.resource)

@@ -107,21 +107,13 @@ class OutsideCompilationV2Context(graphs.ControlFlowContext):  # type: ignore[mi
             operations.set_attr(op, MAP_OUTSIDE, True)
 
 
-def is_function_cluster_open() -> bool:
-    """Return whether a host cluster is open in the default graph or one around it."""
-    return any(
-        isinstance(context, OutsideCompilationV2Context)
-        for graph in graphs.graphs_outwards(graphs.default_graph())
-        for context in graphs.contexts_outwards(graphs.context_of(graph))
-    )
-
-
 _NO_UID = "__unsupported__"
 
 
-class GradientColocation:
-    """Colocation that puts the gradient of an operation of cluster "2" into "2.gradients/uid".
+class GradientColocation(graphs.XLAControlFlowContext):  # type: ignore[misc]
+    """The part of a computation's context that colocates gradients with operations of its clusters.
 
+    It puts the gradient of an operation of cluster "2" into "2.gradients/uid".
     The root and the uid of the call to gradients make the name. So the gradients that one call
     takes of one cluster are in one cluster, and those that another call takes are in another.
     A gradient of a gradient keeps the root: all operations of that second call that stem from
@@ -130,14 +122,15 @@ class GradientColocation:
     TensorFlow calls this only under `colocate_gradients_with_ops=True`.
     """
 
-    def __init__(self, clusters: HostClusters) -> None:
-        self._clusters = clusters
+    def __init__(self) -> None:
+        super().__init__()
+        self.clusters = HostClusters()
         self._colocated: list[Any] = []
         self._opened_for: Any = None
         self._function_context: Any = None
 
-    def enter(self, op: Any, uid: str) -> None:
-        """Mark the operations that follow as the gradient of `op`, taken by the call `uid`.
+    def EnterGradientColocation(self, op: Any, gradient_uid: str) -> None:
+        """Mark the operations that follow as the gradient of `op`, taken by the call of that uid.
 
         Raise NotImplementedError if `op` is in a cluster, and it has no uid or another is open.
         """
@@ -146,12 +139,12 @@ class GradientColocation:
         in_function = graphs.context_of(graphs.default_graph()) is None
         if not in_function:
             self._colocated.append(op)
-            if self._clusters.open:
+            if self.clusters.open:
                 return
         cluster = cluster_of(op)
         if cluster is None:
             return
-        name = f"{cluster.split('.')[0]}.{uid}"
+        name = f"{cluster.split('.')[0]}.{gradient_uid}"
         # A function's graph is not in the computation's context: only the mark is set there.
         if in_function:
             self._function_context = OutsideCompilationV2Context(name)
@@ -161,12 +154,12 @@ class GradientColocation:
             raise NotImplementedError(
                 "Cannot nest gradient colocation operations outside compilation"
             )
-        if uid == _NO_UID:
+        if gradient_uid == _NO_UID:
             raise NotImplementedError("No gradient_uid calling gradient within outside_compilation")
         self._opened_for = op
-        self._clusters.enter(name)
+        self.clusters.enter(name)
 
-    def exit(self, op: Any, uid: str) -> None:
+    def ExitGradientColocation(self, op: Any, gradient_uid: str) -> None:
         """End the gradient of `op`.
 
         Raises:
@@ -201,7 +194,7 @@ class GradientColocation:
             )
         if op is self._opened_for:
             self._opened_for = None
-            self._clusters.exit()
+            self.clusters.exit()
 
 
 def cluster_of(op: Any) -> str | None:

@@ -30,10 +30,10 @@ _NOT_READABLE_FROM_A_TPU = frozenset(
 _REPORTED = 5
 
 
-class TPUReplicateContext(graphs.XLAControlFlowContext):  # type: ignore[misc]
+class TPUReplicateContext(clusters.GradientColocation, variables.ReplicatedHandles):
     """A context that marks operations with the computation's name and the open host cluster.
 
-    TensorFlow calls the methods in CamelCase, and `get_replicated_var_handle`. Those with a leading
+    TensorFlow calls the methods in CamelCase, also those of the bases. Those with a leading
     underscore at the end are what TensorFlow's own `outside_compilation` calls, so that it works in
     here as well.
     """
@@ -44,9 +44,6 @@ class TPUReplicateContext(graphs.XLAControlFlowContext):  # type: ignore[misc]
         self._name = name
         self._pivot = pivot
         self.num_replicas = num_replicas
-        self.clusters = clusters.HostClusters()
-        self.gradients = clusters.GradientColocation(self.clusters)
-        self.variable_handles = variables.ReplicatedHandles()
         self.operations: list[Any] = []
         self._unsupported: list[Any] = []
 
@@ -109,27 +106,6 @@ class TPUReplicateContext(graphs.XLAControlFlowContext):  # type: ignore[misc]
         self._values.add(result.name)
         self._external_values[val.name] = result
         return result
-
-    def EnterGradientColocation(self, op: Any, gradient_uid: str) -> None:
-        self.gradients.enter(op, gradient_uid)
-
-    def ExitGradientColocation(self, op: Any, gradient_uid: str) -> None:
-        self.gradients.exit(op, gradient_uid)
-
-    def get_replicated_var_handle(
-        self,
-        name: str,
-        handle_id: str,
-        vars_: Any,
-        is_mirrored: bool = False,
-        is_packed: bool = False,
-    ) -> Any:
-        """Return the one handle in this context of a variable with a copy on each replica.
-
-        Raises:
-            ValueError: a replica of the strategy's device assignment has no copy.
-        """
-        return self.variable_handles.get(self, name, handle_id, vars_, is_mirrored, is_packed)
 
     @property
     def grad_state(self) -> None:
@@ -224,11 +200,8 @@ graphs.register_replicate_context(TPUReplicateContext)
 
 def enclosing_context() -> TPUReplicateContext | None:
     """Return the context of the TPU computation that is being built, past nested functions."""
-    for graph in graphs.graphs_outwards(graphs.default_graph()):
-        for context in graphs.contexts_outwards(graphs.context_of(graph)):
-            if isinstance(context, TPUReplicateContext):
-                return context
-    return None
+    contexts = graphs.contexts_around()
+    return next((around for around in contexts if isinstance(around, TPUReplicateContext)), None)
 
 
 def build_in_function(build: Callable[[], Any], is_map: bool) -> Any:

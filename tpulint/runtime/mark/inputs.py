@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,11 +45,9 @@ def flatten_inputs(inputs: list[Any]) -> Inputs:
     Raise `UnequalInputsError` if structures or dtypes differ between replicas; it is also a
     TypeError where the types of the structures differ.
     """
-    for replica in inputs[1:]:
-        try:
+    with errors.raised_as(errors.UnequalInputsError, ValueError, TypeError):
+        for replica in inputs[1:]:
             tpu.nest.assert_same_structure(inputs[0], replica)
-        except (ValueError, TypeError) as error:
-            raise errors.as_fault(errors.UnequalInputsError, error) from None
     inputs = tpu.convert_variables_to_tensors(inputs)
     flat = [tpu.nest.flatten(replica, expand_composites=True) for replica in inputs]
     is_composite = tpu.nest.flatten(
@@ -104,19 +102,17 @@ def check_arity(computation: Callable[..., Any], inputs: Inputs, infeed_queue: A
     raise errors.ArityError(str(pair))
 
 
+@errors.raised_as(errors.UnequalInputsError, ValueError)
 def fan_in(flat: list[list[Tensor]]) -> list[Tensor]:
     """Return the fan-in: one `TPUReplicatedInput` for each flat input.
 
     Raise `UnequalInputsError` if the static shapes of one cannot be merged over the replicas.
     """
-    try:
-        with graphs.without_callbacks():
-            return [
-                tpu.tpu_ops.tpu_replicated_input(list(copies), name=f"input{number}")
-                for number, copies in enumerate(zip(*flat, strict=True))
-            ]
-    except ValueError as error:
-        raise errors.as_fault(errors.UnequalInputsError, error) from None
+    with graphs.without_callbacks():
+        return [
+            tpu.tpu_ops.tpu_replicated_input(list(copies), name=f"input{number}")
+            for number, copies in enumerate(zip(*flat, strict=True))
+        ]
 
 
 PaddingSpec = tf.compat.v1.tpu.PaddingSpec
@@ -134,25 +130,22 @@ class PaddedDimension:
     size_input: int
 
 
+@errors.raised_as(errors.MaximumShapesError, ValueError, TypeError)
 def flat_maximum_shapes(inputs: Inputs, maximum_shapes: Any) -> list[Any]:
     """Return a TensorShape for each flat input, None for components of composites (never padded).
 
     Raises:
         MaximumShapesError: the structure is not that of a replica's inputs, or a shape is none.
     """
-    try:
-        tpu.nest.assert_same_structure(inputs.structure, maximum_shapes, check_types=False)
-        pairs = zip(
-            tpu.nest.flatten(inputs.structure), tpu.nest.flatten(maximum_shapes), strict=False
-        )
-        shapes = tpu.nest.flatten([per_component(x, None, s) for x, s in pairs])
-        shapes = [None if shape is None else tf.TensorShape(shape) for shape in shapes]
-        tpu.nest.assert_same_structure(inputs.flat[0], shapes, check_types=False)
-    except (ValueError, TypeError) as error:
-        raise errors.as_fault(errors.MaximumShapesError, error) from None
+    tpu.nest.assert_same_structure(inputs.structure, maximum_shapes, check_types=False)
+    pairs = zip(tpu.nest.flatten(inputs.structure), tpu.nest.flatten(maximum_shapes), strict=False)
+    shapes = tpu.nest.flatten([per_component(x, None, s) for x, s in pairs])
+    shapes = [None if shape is None else tf.TensorShape(shape) for shape in shapes]
+    tpu.nest.assert_same_structure(inputs.flat[0], shapes, check_types=False)
     return shapes
 
 
+@errors.raised_as(errors.MaximumShapesError, ValueError, IndexError)
 def pad_inputs(
     flat: list[list[Tensor]], shapes: list[Any], spec: Any
 ) -> tuple[list[list[Tensor]], list[PaddedDimension]]:
@@ -167,56 +160,46 @@ def pad_inputs(
     Raises:
         MaximumShapesError: an input has no rank, or a rank other than its maximum's.
     """
-    try:
-        return _pad_inputs(flat, shapes, spec)
-    except (ValueError, IndexError) as error:
-        raise errors.as_fault(errors.MaximumShapesError, error) from None
-
-
-def _pad_inputs(
-    flat: list[list[Tensor]], shapes: list[Any], spec: Any
-) -> tuple[list[list[Tensor]], list[PaddedDimension]]:
-    needed, sizes = _needs_and_sizes(flat)
-    largest = [tf.reduce_max(tf.stack(of_input), axis=0) for of_input in sizes]
+    needed = [_dimensions_to_pad(copies) for copies in zip(*flat, strict=True)]
+    sizes = [[_run_time_shape(tensor) for tensor in tensors] for tensors in flat]
+    largest = [tf.reduce_max(tf.stack(of_input), axis=0) for of_input in zip(*sizes, strict=True)]
+    padded = [
+        [] if shape is None else np.flatnonzero(needs).tolist()
+        for shape, needs in zip(shapes, needed, strict=True)
+    ]
+    places = [(i, dimension) for i, dimensions in enumerate(padded) for dimension in dimensions]
     result = []
-    dimensions: list[PaddedDimension] = []
-    for replica, tensors in enumerate(flat):
-        inputs: list[Tensor] = []
-        real_sizes: list[Tensor] = []
-        for i, tensor in enumerate(tensors):
-            if shapes[i] is None or not any(needed[i]):
-                inputs.append(tensor)
-                continue
-            size = sizes[i][replica]
-            for dimension in np.flatnonzero(needed[i]).tolist():
-                if replica == 0:
-                    number = len(tensors) + len(dimensions)
-                    dimensions.append(PaddedDimension(i, dimension, number))
-                real_sizes.append(tf.cast(size[dimension], tf.int32))
-            paddings = _paddings(shapes[i], needed[i], size, largest[i], spec)
-            inputs.append(_pad(tensor, paddings))
-        result.append(inputs + real_sizes)
-    return result, dimensions
+    for tensors, of_replica in zip(flat, sizes, strict=True):
+        inputs = list(tensors)
+        for i, dimensions in enumerate(padded):
+            if dimensions:
+                size = of_replica[i]
+                inputs += [tf.cast(size[dimension], tf.int32) for dimension in dimensions]
+                paddings = _paddings(shapes[i], needed[i], size, largest[i], spec)
+                inputs[i] = _pad(tensors[i], paddings)
+        result.append(inputs)
+    return result, [
+        PaddedDimension(*place, number) for number, place in enumerate(places, len(padded))
+    ]
 
 
-def _needs_and_sizes(flat: list[list[Tensor]]) -> tuple[list[Any], list[list[Tensor]]]:
-    """Return for each input its padded dimensions, and its run-time shape in each replica."""
-    largest = [tensor.shape.as_list() for tensor in flat[0]]
-    needed = [np.full_like(shape, False, dtype=bool) for shape in largest]
-    sizes: list[list[Tensor]] = [[] for _ in flat[0]]
-    for replica, tensors in enumerate(flat):
-        for i, tensor in enumerate(tensors):
-            shape = tensor.shape.as_list()
-            if replica:
-                for dimension, size in enumerate(shape):
-                    if size is None or size != largest[i][dimension]:
-                        needed[i][dimension] = True
-                # Lists compare by their first difference; TensorFlow compares them so.
-                largest[i] = max(shape, largest[i])
-            size = tf.shape(tensor)
-            operations.set_attr(size.op, POST_DEVICE_REWRITE, True)
-            sizes[i].append(size)
-    return needed, sizes
+def _dimensions_to_pad(copies: Sequence[Tensor]) -> Any:
+    """Return for each dimension whether `copies`, one input on each replica, are padded in it."""
+    largest, *others = (tensor.shape.as_list() for tensor in copies)
+    needed = np.full_like(largest, False, dtype=bool)
+    for shape in others:
+        for dimension, size in enumerate(shape):
+            if size is None or size != largest[dimension]:
+                needed[dimension] = True
+        # Lists compare by their first difference; TensorFlow compares them so.
+        largest = max(shape, largest)
+    return needed
+
+
+def _run_time_shape(tensor: Tensor) -> Tensor:
+    shape = tf.shape(tensor)
+    operations.set_attr(shape.op, POST_DEVICE_REWRITE, True)
+    return shape
 
 
 def _paddings(shape: Any, needed: Any, size: Tensor, largest: Tensor, spec: Any) -> list[Any]:

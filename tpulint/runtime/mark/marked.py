@@ -12,9 +12,9 @@ scope "tpulint/". All operations that it makes for a plain `tf.Graph` stay there
 
 The graphs of the tensors:
 
-- `mode == "graph"`: `graph` is the user's own. Tensors that the cluster takes from outside
+- Without `in_function`: `graph` is the user's own. Tensors that the cluster takes from outside
   (the inputs, and what it captures lexically) are the user's tensors and can be used as they are.
-- `mode == "function"`: `graph` is a scratch `FuncGraph` of its own. It captures the user's
+- With `in_function`: `graph` is a scratch `FuncGraph` of its own. It captures the user's
   tensors: `graph.captures` pairs (user's tensor, placeholder in `graph`), and operations of
   `graph` outside the cluster (padding, conversions of inputs) are computed from those. Variables
   are captured by their handles.
@@ -27,9 +27,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 import tensorflow as tf
+
+from tpulint.runtime.tensorflow_internals import graphs
 
 REPLICATE = "_tpu_replicate"
 OUTSIDE = "_xla_outside_compilation"
@@ -68,8 +70,6 @@ Tensor = Any
 Operation = Any
 Graph = Any
 
-Mode = Literal["graph", "function", "eager"]
-
 
 @dataclass(frozen=True, eq=False)
 class Marked:
@@ -80,10 +80,8 @@ class Marked:
     cluster: str
     """The value of `_tpu_replicate`."""
     num_replicas: int
-    inputs: tuple[tuple[Tensor, ...], ...]
-    """For each flat input one outer tensor a replica: what its `TPUReplicatedInput` got."""
     replicated_inputs: tuple[Operation, ...]
-    """The `TPUReplicatedInput`s: one for each of `inputs`, then those of variable handles
+    """The `TPUReplicatedInput`s: one for each flat input. Those of variable handles come besides
     (see the attributes `is_mirrored_variable` and `is_packed`)."""
     outputs: tuple[Tensor, ...]
     """The tensors in the cluster that the `TPUReplicatedOutput`s consume."""
@@ -94,10 +92,14 @@ class Marked:
     computation built, as `rewrite` documents."""
     metadata: Operation
     """The `TPUReplicateMetadata`."""
-    mode: Mode
     variable_names: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     """The names and ids of replicated variables, by the names of their handles'
     `TPUReplicatedInput`s. All computations have the same id of a variable."""
+
+    @property
+    def in_function(self) -> bool:
+        """Whether it was built in a `tf.function`; so is an eager call."""
+        return isinstance(self.graph, graphs.FuncGraph)
 
 
 @dataclass(frozen=True, eq=False)

@@ -147,7 +147,7 @@ def is_building() -> bool:
     return getattr(_building, "depth", 0) > 0
 
 
-def mark(request: marks.ReplicateRequest, mode: marks.Mode) -> MarkResult | None:
+def mark(request: marks.ReplicateRequest) -> MarkResult | None:
     """Build the marked nodes of `request`; None where there are no replicas.
 
     They go into the default graph; for a function's graph, into a scratch graph inside it.
@@ -155,14 +155,14 @@ def mark(request: marks.ReplicateRequest, mode: marks.Mode) -> MarkResult | None
     graph = graphs.default_graph()
     # A computation inside another fails on its first node: it needs no graph of its own.
     if not isinstance(graph, graphs.FuncGraph) or enclosing_context():
-        return _mark(request, mode)
+        return _mark(request)
     # No kernel runs the marked nodes, so they must not stay in the user's function.
     scratch = ScratchGraph(graph)
     with scratch.activate():
-        return _mark(request, mode)
+        return _mark(request)
 
 
-def _mark(request: marks.ReplicateRequest, mode: marks.Mode) -> MarkResult | None:
+def _mark(request: marks.ReplicateRequest) -> MarkResult | None:
     metadata_attributes = metadata_values(request)
     inputs_by_replica = [[]] if request.inputs is None else request.inputs
     inputs.check_is_per_replica(inputs_by_replica)
@@ -200,8 +200,7 @@ def _mark(request: marks.ReplicateRequest, mode: marks.Mode) -> MarkResult | Non
         graph=graph,
         cluster=cluster,
         num_replicas=len(flat),
-        inputs=tuple(zip(*flat, strict=True)),
-        replicated_inputs=(*(t.op for t in fan_in), *context.variable_handles.operations),
+        replicated_inputs=tuple(tensor.op for tensor in fan_in),
         outputs=tuple(tensor for tensor in outputs.tensors if tensor is not None),
         replicated_outputs=tuple(fan_out),
         # TensorFlow runs them all for any output, by the no-op among its outputs.
@@ -209,8 +208,7 @@ def _mark(request: marks.ReplicateRequest, mode: marks.Mode) -> MarkResult | Non
             op for op in context.operations if op.op_def.is_stateful or op in outputs.operations
         ),
         metadata=info,
-        mode=mode,
-        variable_names=context.variable_handles.names,
+        variable_names=context.variable_names,
     )
     return MarkResult(marked, status, outputs.structure, results, bool(padded), context)
 
@@ -241,10 +239,8 @@ def _enter(context: TPUReplicateContext) -> Iterator[None]:
 @contextmanager
 def _shard_context(num_replicas: int) -> Iterator[None]:
     with ExitStack() as leave:
-        try:
+        with errors.raised_as(errors.NestedComputationError, NotImplementedError):
             leave.enter_context(graphs.shard_context(num_replicas))
-        except NotImplementedError as error:
-            raise errors.as_fault(errors.NestedComputationError, error) from None
         yield
 
 

@@ -13,46 +13,42 @@ from tpulint.runtime.emulate.system import current_system
 from tpulint.runtime.tensorflow_internals import graphs, patching, tpu
 
 
-class ReplicatedHandles:
-    """The handles of replicated variables in one computation, each built once."""
+class ReplicatedHandles(graphs.XLAControlFlowContext):  # type: ignore[misc]
+    """The part of a computation's context that has one handle for all copies of a variable."""
 
     def __init__(self) -> None:
+        super().__init__()
         self._handles: dict[str, Any] = {}
-        self.names: dict[str, tuple[str, str]] = {}
+        self.variable_names: dict[str, tuple[str, str]] = {}
         """The names and ids of the variables, by the names of their `TPUReplicatedInput`s."""
 
-    @property
-    def operations(self) -> tuple[Any, ...]:
-        """Return their `TPUReplicatedInput`s, in the order of first use."""
-        return tuple(handle.op for handle in self._handles.values())
-
-    def get(
+    def get_replicated_var_handle(
         self,
-        context: Any,
         name: str,
         handle_id: str,
-        copies: Any,
+        vars_: Any,
         is_mirrored: bool = False,
         is_packed: bool = False,
     ) -> Any:
-        """Return the one handle `handle_id` in `context` of the variable `name`.
+        """Return the one handle in this context of a variable with a copy on each replica.
 
-        Raise a ValueError if a replica of the strategy's device assignment has none of `copies`.
+        Raises:
+            ValueError: a replica of the strategy's device assignment has no copy.
         """
         if handle_id in self._handles:
             return self._handles[handle_id]
-        assignment = _enclosing_device_assignment()
+        copies, assignment = vars_, _enclosing_device_assignment()
         if is_packed and current_system() is not None:
             # Nothing unpacks a handle here when the step is placed: see docs/emulator.md.
             copies, is_packed = cores.unpack_variables(copies), False
         if assignment is not None and not is_packed:
             copies = _by_replica(copies, assignment)
         # The node belongs to the place around the computation, in the computation's graph.
-        graph = _graph_in(context)
+        graph = self._graph()
         with graph.as_default():
             if isinstance(copies[0], tf.Variable):
                 copies = [copy.handle for copy in copies]
-            with patching.with_attributes(graph, _control_flow_context=context.outer_context):
+            with patching.with_attributes(graph, _control_flow_context=self.outer_context):
                 handle = tpu.tpu_ops.tpu_replicated_input(
                     copies,
                     name=f"{name}/handle",
@@ -60,8 +56,18 @@ class ReplicatedHandles:
                     is_packed=is_packed,
                 )
         self._handles[handle_id] = handle
-        self.names[handle.op.name] = name, handle_id
+        self.variable_names[handle.op.name] = name, handle_id
         return handle
+
+    def _graph(self) -> Any:
+        """Return the graph that this context is entered in."""
+        for graph in graphs.graphs_outwards(graphs.default_graph()):
+            if self in graphs.contexts_outwards(graphs.context_of(graph)):
+                return graph
+        raise ValueError(
+            "get_replicated_var_handle() called without TPUReplicateContext. "
+            "This shouldn't happen. Please file a bug."
+        )
 
 
 def _enclosing_device_assignment() -> Any | None:
@@ -73,16 +79,6 @@ def _enclosing_device_assignment() -> Any | None:
     if not any(c.__name__.startswith("TPUStrategy") for c in classes):
         return None
     return strategy.extended._device_assignment
-
-
-def _graph_in(context: Any) -> Any:
-    for graph in graphs.graphs_outwards(graphs.default_graph()):
-        if context in graphs.contexts_outwards(graphs.context_of(graph)):
-            return graph
-    raise ValueError(
-        "get_replicated_var_handle() called without TPUReplicateContext. "
-        "This shouldn't happen. Please file a bug."
-    )
 
 
 def _by_replica(copies: Any, assignment: Any) -> list[Any]:

@@ -122,6 +122,12 @@ def contexts_outwards(context: Any) -> Iterator[Any]:
         context = context.outer_context
 
 
+def contexts_around() -> Iterator[Any]:
+    """Yield the control-flow contexts around this place, past nested functions, innermost first."""
+    for graph in graphs_outwards(default_graph()):
+        yield from contexts_outwards(context_of(graph))
+
+
 control_flow_v2 = functools.partial(installed, When.BUILDING)
 """Return a context in which `tf.cond` and `tf.while_loop` make operations of TensorFlow 2."""
 
