@@ -96,15 +96,10 @@ def row_major(shape: Sequence[int], dtype: str) -> Layout:
 
 def best_layout(shape: Sequence[int], dtype: str) -> Layout:
     """Return the layout that takes `least_bytes`: only its minor dimension is padded."""
-    return min(
-        (Layout(_with_minor(minor, len(shape)), ((LANES,),)) for minor in range(len(shape))),
-        key=lambda layout: padded_bytes(shape, dtype, layout),
-        default=Layout((), ((LANES,),)),
-    )
-
-
-def _with_minor(minor: int, rank: int) -> tuple[int, ...]:
-    return (minor, *(axis for axis in reversed(range(rank)) if axis != minor))
+    axes = range(len(shape))[::-1]
+    orders = [(minor, *(axis for axis in axes if axis != minor)) for minor in axes[::-1]] or [()]
+    layouts = [Layout(order, ((LANES,),)) for order in orders]
+    return min(layouts, key=lambda layout: padded_bytes(shape, dtype, layout))
 
 
 def least_bytes(shape: Sequence[int], dtype: str) -> int:

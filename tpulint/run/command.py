@@ -19,7 +19,7 @@ from types import ModuleType
 from tpulint.config import ConfigError
 from tpulint.incremental.model import describe
 from tpulint.installation import install
-from tpulint.run.program import OUR_FAULT, CannotRun, UserProgram, execute
+from tpulint.run.program import INTERRUPTED, OUR_FAULT, CannotRun, UserProgram, execute
 from tpulint.run.session import Machine, RunRequest, RunSession
 from tpulint.storage.session import CLOUD, serving
 
@@ -115,8 +115,6 @@ def request_of(options: argparse.Namespace) -> RunRequest:
 
 
 # `tpulint worker`: one host of an emulated pod, for programs on this and on other machines.
-
-INTERRUPTED = 130
 
 
 def worker(options: argparse.Namespace) -> int:

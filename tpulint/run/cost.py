@@ -199,18 +199,8 @@ def product_lines(
         flops = sum(product.flops for product in group)
         padded = sum(padded_flops(product, device) for product in group)
         intensity = flops / max(sum(product.times * product.bytes for product in group), 1)
-        line = ProductLine(
-            first.name,
-            first.type,
-            number,
-            first.rows,
-            first.depth,
-            first.columns,
-            flops,
-            padded,
-            intensity,
-            shown(first.place or ""),
-        )
+        size, place = (first.rows, first.depth, first.columns), shown(first.place or "")
+        line = ProductLine(first.name, first.type, number, *size, flops, padded, intensity, place)
         lines.append(line)
     return tuple(sorted(lines, key=lambda line: -line.padded_flops))
 

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from tpulint.codes import CODES
 from tpulint.frontends.tensorflow.knowledge.tables import raised_error, runtime_fault
+from tpulint.ordering import reachable
 
 # Tracebacks as the program's author reads them: without the frames of tpulint.
 
@@ -76,14 +77,10 @@ def shows_all() -> bool:
 
 
 def _with_causes(error: BaseException) -> Iterator[BaseException]:
-    seen: set[int] = set()
-    waiting: list[BaseException | None] = [error]
-    while waiting:
-        link = waiting.pop()
-        if link is not None and id(link) not in seen:
-            seen.add(id(link))
-            yield link
-            waiting += [link.__context__, link.__cause__]
+    def origins(link: BaseException) -> list[BaseException]:
+        return [origin for origin in (link.__cause__, link.__context__) if origin is not None]
+
+    return reachable([error], origins, key=id)
 
 
 def _entries(traceback: TracebackType | None) -> Iterator[TracebackType]:
@@ -267,16 +264,15 @@ def other_number_of_replicas(error: BaseException | None, cores: int | None) -> 
 
     `cores`: the number that the run was asked for, None where it was asked for a topology.
     """
-    texts = (_OTHER_NUMBERS.search(str(link)) for link in chain_of(error))
-    for match in (text for text in texts if text):
+    texts = [str(link) for link in chain_of(error)]
+    for match in filter(None, map(_OTHER_NUMBERS.search, texts)):
         numbers = match.groupdict()
         wanted = int(numbers["wanted"] or numbers["more"] or numbers["part"])
         here = int(numbers["here"] or numbers["fewer"] or numbers["all"])
         fits = f": --replicas {wanted * cores // here}" if cores and here else ""
         yield f"The program asks for {wanted} replicas, and the emulated TPU has {here}{fits}"
         return
-    texts = (_UNDIVIDED.search(str(link)) for link in chain_of(error))
-    for match in (text for text in texts if text):
+    for match in filter(None, map(_UNDIVIDED.search, texts)):
         rows, here = int(match["rows"]), int(match["here"])
         fewer = next(number for number in range(here - 1, 0, -1) if rows % number == 0)
         fits = f", but among {fewer}: --replicas {fewer * cores // here}" if cores else ""

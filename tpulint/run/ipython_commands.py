@@ -98,7 +98,8 @@ class Commands:
             if not words[1:2] or not words[1].startswith("1"):
                 return None
             self._note(f"cell {number}: `{command}`: tpulint runs programs on TensorFlow 2")
-        elif name.lstrip("%") not in OF_THE_DISPLAY and not _goes_on_as_python(name):
+        # The other lines of some cells are Python, and run as such.
+        elif name.lstrip("%") not in OF_THE_DISPLAY and not (name[:2] == "%%" and is_python(name)):
             self._leave_out(number, command, words)
         return None
 
@@ -146,11 +147,6 @@ def _call(number: int, command: str, *, cell: str = "", is_assigned: bool = Fals
     """Return the call of `Commands.do`, on one line."""
     names = "{**globals(), **locals()}"
     return f"{CALL}({number}, {command!r}, {names}, {cell=}, {is_assigned=})"
-
-
-def _goes_on_as_python(name: str) -> bool:
-    """Return whether the magic begins a cell whose other lines are Python and run as such."""
-    return name.startswith("%%") and is_python(name)
 
 
 def _words(command: str, names: Mapping[str, Any]) -> list[str]:

@@ -46,11 +46,6 @@ MEANT_COMPILATIONS = 8
 EMPTY = "No TPU computation ran to its end."
 
 
-def titled(name: str, function: str) -> str:
-    """Return the name of a lane, with that of its function."""
-    return f"{name} ({function})" if function else name
-
-
 class Lane(NamedTuple):
     """The work of the device, of one host cluster or of a feed, over all steps and replicas.
 
@@ -67,10 +62,6 @@ class Lane(NamedTuple):
     seconds: float
     function: str = ""
 
-    @property
-    def title(self) -> str:
-        return titled(self.name, self.function)
-
 
 class UnfinishedLane(NamedTuple):
     """A host cluster or a feed that had not ended when the last step of its computation did."""
@@ -80,13 +71,14 @@ class UnfinishedLane(NamedTuple):
     place: str
     replicas: tuple[int, ...]
 
-    @property
-    def title(self) -> str:
-        return titled(self.name, self.function)
-
     def __str__(self) -> str:
         place = f", made at {self.place}" if self.place else ""
-        return f"{self.title} of replica {', '.join(map(str, self.replicas))}{place}"
+        return f"{title(self)} of replica {', '.join(map(str, self.replicas))}{place}"
+
+
+def title(lane: Lane | UnfinishedLane) -> str:
+    """Return the name of a lane, with that of its function."""
+    return f"{lane.name} ({lane.function})" if lane.function else lane.name
 
 
 class ComputationRun(NamedTuple):
@@ -333,7 +325,7 @@ def cells(computation: ComputationRun) -> Iterator[tuple[str, ...]]:
         crossing = (lane.round_trips, lane.bytes_to_host, lane.bytes_to_device)
         counted = (lane.name not in ("device", *FEEDS), *[lane.name != "device"] * 2)
         counts = [f"{count:,}" if on else "" for count, on in zip(crossing, counted, strict=True)]
-        yield (lane.title, f"{lane.runs:,}", *counts, f"{lane.seconds * 1e3:,.1f}", lane.place)
+        yield (title(lane), f"{lane.runs:,}", *counts, f"{lane.seconds * 1e3:,.1f}", lane.place)
 
 
 def shown_place(place: str) -> str:
@@ -452,8 +444,8 @@ def map_of_run(ran: ComputationRun) -> model.ComputationMap:
     for number, stuck in enumerate(lane for lane in ran.unfinished if lane.name not in ended):
         call, key = f"waiting call {number}", f"unfinished {number}"
         state = (model.Line("has not ended"), *_made_at(stuck.place))
-        nodes.append(model.MapNode(call, DEVICE_LANE, model.CALL, f"calls {stuck.title}"))
-        nodes.append(model.MapNode(key, HOST_LANE, model.CLUSTER, stuck.title, None, state))
+        nodes.append(model.MapNode(call, DEVICE_LANE, model.CALL, f"calls {title(stuck)}"))
+        nodes.append(model.MapNode(key, HOST_LANE, model.CLUSTER, title(stuck), None, state))
         edges.append(model.MapEdge(before, call, model.THEN))
         edges.append(model.MapEdge(call, key, model.SENDS))
         before = call
@@ -461,7 +453,7 @@ def map_of_run(ran: ComputationRun) -> model.ComputationMap:
 
 
 def _host(key: str, kind: str, lane: Lane) -> model.MapNode:
-    return model.MapNode(key, HOST_LANE, kind, lane.title, None, _made_at(lane.place))
+    return model.MapNode(key, HOST_LANE, kind, title(lane), None, _made_at(lane.place))
 
 
 def _made_at(place: str) -> tuple[model.Line, ...]:
@@ -471,7 +463,7 @@ def _made_at(place: str) -> tuple[model.Line, ...]:
 def _call(lane: Lane) -> str:
     if lane.name == OUTFEED:
         return "enqueues to the outfeed; nothing waits"
-    return f"{'waits' if lane.round_trips else 'does not wait'} for {lane.title}"
+    return f"{'waits' if lane.round_trips else 'does not wait'} for {title(lane)}"
 
 
 def _runs(lane: Lane) -> str:

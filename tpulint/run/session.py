@@ -373,17 +373,9 @@ def computation_rows(watch: Watch) -> tuple[report.ComputationRun, ...]:
 def computation(place: str | None, totals: Totals, watch: Watch) -> report.ComputationRun:
     lanes = []
     for name, total in sorted(totals.lanes.items()):
-        lane = report.Lane(
-            name,
-            report.shown_place(total.place or "") if name != "device" else "",
-            total.runs,
-            total.round_trips,
-            total.bytes_to_host,
-            total.bytes_to_device,
-            total.seconds,
-            total.function,
-        )
-        lanes.append(lane)
+        place_of_lane = report.shown_place(total.place or "") if name != "device" else ""
+        counts = (total.runs, total.round_trips, total.bytes_to_host, total.bytes_to_device)
+        lanes.append(report.Lane(name, place_of_lane, *counts, total.seconds, total.function))
     return report.ComputationRun(
         report.shown_place(place or "") or "built by a library",
         len(totals.steps),
@@ -425,21 +417,17 @@ def differing_arguments(traced: Sequence[Traced | None]) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def recompilations(watch: Watch) -> list[failure.RunFailure]:
-    """Return the computations that were compiled again and again, for the analyzer to explain.
+def recompilations(watch: Watch) -> Iterator[failure.RunFailure]:
+    """Yield the computations that were compiled again and again, for the analyzer to explain.
 
     With few of them it has to agree. With more the rule is named whether or not it is silent.
     """
-    failures = []
+    rules = (report.RECOMPILATION,)
     for place, totals in watch.computations.items():
         *_, last = [build.traced for build in totals.builds.values()]
         if len(totals.builds) > 1 and last is not None:
             code = report.RECOMPILATION if len(totals.builds) > report.MEANT_COMPILATIONS else ""
-            rules = (report.RECOMPILATION,)
-            failures.append(
-                failure.RunFailure("Recompilation", code, rules, place or "", last.frames)
-            )
-    return failures
+            yield failure.RunFailure("Recompilation", code, rules, place or "", last.frames)
 
 
 @contextmanager
