@@ -69,6 +69,12 @@ class UnreadableSource(Exception):
         self.column = column
 
 
+def is_inside(path: str, folder: str) -> bool:
+    """Return whether a path, links resolved, leads to a place in a folder or to the folder."""
+    full, top = os.path.realpath(path), os.path.realpath(folder)
+    return full == top or full.startswith(os.path.join(top, ""))
+
+
 def limit_of(path: str) -> int:
     """Return how many bytes of a file with this name are read."""
     return NOTEBOOK_LIMIT_BYTES if path.endswith(".ipynb") else SOURCE_LIMIT_BYTES

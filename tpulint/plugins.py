@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from tpulint import codes
 from tpulint.codes import SHAPE, Code
 from tpulint.config import files
-from tpulint.disk import hash_of_files, read_regular
+from tpulint.disk import hash_of_files, is_inside, read_regular
 from tpulint.finding import Applicability, Severity
 
 if TYPE_CHECKING:
@@ -46,18 +46,8 @@ class PluginOptions(NamedTuple):
     directories: tuple[str, ...] = ()
 
 
-class Plugin(NamedTuple):
-    """One source of rules and models.
-
-    name: as errors show it, with its version. key: what cached findings depend on.
-    """
-
-    name: str
-    key: str
-
-
 class PluginFailure(NamedTuple):
-    """A plug-in that cannot be used, or a rule of it."""
+    """A plug-in, with its version, that cannot be used, or a rule of it."""
 
     plugin: str
     error: str
@@ -79,7 +69,7 @@ class PluginSet:
 
     def __init__(self, options: PluginOptions) -> None:
         self.options = options
-        self.plugins: list[Plugin] = []
+        self.keys: list[str] = []
         self.failures: list[PluginFailure] = []
         self.rules: dict[str, type[Rule]] = {}
         self.rows: dict[str, Code] = {}
@@ -93,18 +83,18 @@ class PluginSet:
     @property
     def key(self) -> str:
         """What cached findings depend on: the plug-ins with their versions, or their files."""
-        return "\n".join(plugin.key for plugin in self.plugins)
+        return "\n".join(self.keys)
 
-    def add(self, plugin: Plugin, rules: Iterable[type[Rule]]) -> None:
+    def add(self, plugin: str, rules: Iterable[type[Rule]]) -> None:
         """Add the rules of a plug-in, except those whose code or name is taken."""
         for rule in rules:
             problem = self._objection(rule)
             if problem is not None:
-                self.failures.append(PluginFailure(plugin.name, problem))
+                self.failures.append(PluginFailure(plugin, problem))
                 continue
             self.rules[rule.code] = rule
             row = (rule.code, rule.name, rule.severity, rule.summary, rule.fixes)
-            self.rows[rule.code] = Code(*row, plugin=plugin.name, link=rule.url)
+            self.rows[rule.code] = Code(*row, plugin=plugin, link=rule.url)
 
     def _objection(self, rule: type[Rule]) -> str | None:
         """Return why the rule cannot be added, None where it can be."""
@@ -177,21 +167,13 @@ def choose(
     for start in () if isolated else starts:
         named = files.named_rules_directories(start)
         for directory in named.directories:
-            if directory in directories or is_inside(directory, allowed):
+            # A link in an allowed directory may lead to code that nobody has allowed.
+            if directory in directories or any(is_inside(directory, top) for top in allowed):
                 directories.append(directory)
             else:
                 notes.append(refusal(named.file, directory))
     options = PluginOptions(not (isolated or no_plugins), tuple(dict.fromkeys(directories)))
     return PluginChoice(options, tuple(dict.fromkeys(notes)))
-
-
-def is_inside(directory: str, allowed: Iterable[str]) -> bool:
-    """Return whether `directory`, links resolved, is one of `allowed` or below one."""
-    # A link in an allowed directory may lead to code that nobody has allowed.
-    real = os.path.realpath(directory)
-    return any(
-        f"{real}{os.sep}".startswith(f"{os.path.realpath(path)}{os.sep}") for path in allowed
-    )
 
 
 def refusal(file: str, directory: str) -> str:
@@ -236,22 +218,21 @@ def require(options: PluginOptions) -> None:
 # Installed distributions.
 
 
-def installed_plugins() -> list[tuple[Plugin, list[EntryPoint]]]:
-    """Return the distributions with entry points of tpulint, by name."""
+def installed_plugins() -> list[tuple[str, list[EntryPoint]]]:
+    """Return the entry points of tpulint by their distributions (with the version), in order."""
     path = search_path()
     if not any(map(_names_tpulint, path)):
         return []  # importing importlib.metadata takes longer than most checks
     from importlib.metadata import distributions
 
-    by_name: dict[str, tuple[Plugin, list[EntryPoint]]] = {}
+    by_name: dict[str, tuple[str, list[EntryPoint]]] = {}
     for distribution in distributions(path=path):
         groups = (RULES_GROUP, MODELS_GROUP)
         entry_points = [point for point in distribution.entry_points if point.group in groups]
         name = distribution.metadata["Name"]
         # The first distribution of a name on the path is the one that imports find.
         if entry_points and name not in by_name:
-            full = f"{name} {distribution.version}"
-            by_name[name] = Plugin(full, full), entry_points
+            by_name[name] = f"{name} {distribution.version}", entry_points
     return [by_name[name] for name in sorted(by_name)]
 
 
@@ -278,8 +259,8 @@ def _names_tpulint(directory: str) -> bool:
     return False
 
 
-def _load_installed(plugins: PluginSet, plugin: Plugin, entry_points: list[EntryPoint]) -> None:
-    plugins.plugins.append(plugin)
+def _load_installed(plugins: PluginSet, plugin: str, entry_points: list[EntryPoint]) -> None:
+    plugins.keys.append(plugin)
     for entry_point in entry_points:
         before = sys.path
         try:
@@ -292,7 +273,7 @@ def _load_installed(plugins: PluginSet, plugin: Plugin, entry_points: list[Entry
                 raise ValueError(f"no {kind} is registered there")
         except (Exception, SystemExit) as error:  # a script may end itself where it is imported
             where = f"{entry_point.group} {entry_point.name} = {entry_point.value}"
-            plugins.failures.append(PluginFailure(plugin.name, f"{where}: {_described(error)}"))
+            plugins.failures.append(PluginFailure(plugin, f"{where}: {_described(error)}"))
         else:
             plugins.add(plugin, rules)
             plugins.models += models
@@ -321,8 +302,7 @@ def _models_of(module: object) -> Iterator[PluginModel]:
 
 def _load_directory(plugins: PluginSet, directory: str) -> None:
     """Load the modules of a directory; those that begin with `_` and tests are only imported."""
-    plugin = Plugin(directory, f"{directory} {hash_of_files(directory, LOCAL_FILES)}")
-    plugins.plugins.append(plugin)
+    plugins.keys.append(f"{directory} {hash_of_files(directory, LOCAL_FILES)}")
     package = _package_of(directory)
     try:
         names = sorted(os.listdir(directory))
@@ -338,7 +318,7 @@ def _load_directory(plugins: PluginSet, directory: str) -> None:
         except (Exception, SystemExit) as error:
             plugins.failures.append(PluginFailure(directory, f"{name}: {_described(error)}"))
         else:
-            plugins.add(plugin, list(_rules_of(module)))
+            plugins.add(directory, list(_rules_of(module)))
             plugins.models += _models_of(module)
 
 

@@ -13,7 +13,8 @@ import pytest
 from tests.integration.programs import ACROSS, HELPER, NESTED
 from tpulint.cache_dir import DATABASE
 from tpulint.cli.main import main
-from tpulint.incremental.memo import FACTS, FINDINGS, FIXES, IMPORTS, PROGRAMS, seal_of
+from tpulint.incremental.memo import seal_of
+from tpulint.incremental.queries import FACTS, FINDINGS, FIXES, IMPORTS, PROGRAMS
 
 Damage = Callable[[Path], None]
 

@@ -92,13 +92,6 @@ class IgnoreFile(NamedTuple):
     spec: GitIgnoreSpec
     above: IgnoreFile | None
 
-    def ignore(self, path: str) -> bool:
-        """Return whether `path` (a directory ends in "/") is ignored; the nearest file decides."""
-        is_included = self.spec.check_file(path[len(self.directory) + 1 :]).include
-        if is_included is None:
-            return self.above is not None and self.above.ignore(path)
-        return is_included
-
 
 def walk(top: str, closest: Closest, unread: dict[str, str]) -> list[str]:
     """Return the Python files below the absolute `top`; add to `unread` what cannot be read."""
@@ -134,7 +127,13 @@ def walk(top: str, closest: Closest, unread: dict[str, str]) -> list[str]:
 
 
 def ignored(ignores: IgnoreFile | None, path: str) -> bool:
-    return ignores is not None and ignores.ignore(path)
+    """Return whether `path` (a directory ends in "/") is ignored; the nearest file decides."""
+    while ignores is not None:
+        is_included = ignores.spec.check_file(path[len(ignores.directory) + 1 :]).include
+        if is_included is not None:
+            return is_included
+        ignores = ignores.above
+    return False
 
 
 def is_regular(entry: os.DirEntry[str]) -> bool:

@@ -18,7 +18,7 @@ from tpulint.check.executor import LocalWorkers, Search, Workers
 from tpulint.check.programs import Prefiltered, prefilter, split_into_programs
 from tpulint.check.progress import Progress
 from tpulint.check.request import STDIN, Request, settings_of
-from tpulint.check.resolve import CheckResult, Style, rendered, resolved
+from tpulint.check.resolve import CheckResult, rendered, resolved
 from tpulint.check.selection import affected_part, in_shard
 from tpulint.codes import CODES, OF_NAMES
 from tpulint.collector import gc_disabled
@@ -43,9 +43,10 @@ from tpulint.incremental.queries import Queries, hashed
 if TYPE_CHECKING:
     from tpulint.absint.interpreter.frame import Observer
     from tpulint.check.analysis import RuleResult
-    from tpulint.check.editor import EditorState
+    from tpulint.check.editor import EditorState, ProjectPrograms
     from tpulint.frontends.tensorflow.program import Program
     from tpulint.incremental.model import Failure
+    from tpulint.output.context import RenderContext
     from tpulint.syntax.lazy_module import Store
 
 
@@ -158,7 +159,7 @@ def analyze_batch(
     if state is not None:
         project = state.project(batch)
         with gc_disabled():
-            return run_steps(project.batch, project.queries, project)
+            return run_steps(project.batch, project.queries, project, project)
     request = task.request
     url = request.config.shared_cache if isinstance(memo, Database) else None
     queries = Queries(batch, disk, memo, None if url is None else SharedCache(url))
@@ -172,17 +173,23 @@ def analyze_batch(
         return run_steps(batch, queries, cluster)
 
 
-def run_steps(batch: Batch, queries: Queries, workers: Workers) -> Analysis:
-    """Find the programs of a batch, and analyze each that has changed."""
+def run_steps(
+    batch: Batch, queries: Queries, workers: Workers, project: ProjectPrograms | None = None
+) -> Analysis:
+    """Find the programs of a batch, and analyze each that has changed.
+
+    What is found in programs is kept by the queries, or with the programs by an editor's project.
+    """
+    kept = project or queries
     search = find_programs(batch, queries, workers)
     jobs = search.programs.jobs
     # Programs first: their processes work while this one looks at the names.
-    analyses = queries.findings(jobs)
+    analyses = kept.recall(jobs)
     results = workers.analyze(analyze_program, [job for job in jobs if job not in analyses])
     names = analyze_names(batch, search.programs, queries)
     queries.write()  # other processes are at work now
     for job, analysis in results:
-        queries.remember_findings(job, analysis)
+        kept.remember(job, analysis)
         analyses[job] = analysis
         queries.write_now_and_then()
     queries.write()
@@ -385,5 +392,7 @@ def resolve(
     return resolved(analysis, task, unsaved, memo)
 
 
-def render(result: CheckResult, style: Style) -> tuple[str, list[str]]:
-    return rendered(result, style)
+def render(
+    result: CheckResult, output_format: str, style: RenderContext, statistics: bool
+) -> tuple[str, list[str]]:
+    return rendered(result, output_format, style, statistics)

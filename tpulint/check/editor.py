@@ -123,9 +123,9 @@ class EditorState:
 
     def project(self, batch: Batch) -> ProjectPrograms:
         """Return the programs of these files, with what the last check has found in them."""
-        project = self._projects.setdefault(batch.settings, ProjectPrograms(self._step))
-        batch = batch._replace(checkpoint=self._checkpoint)
-        project.begin(batch, self.disk, self.memo, self.first)
+        new = ProjectPrograms(self._step, self.disk, self.memo)
+        project = self._projects.setdefault(batch.settings, new)
+        project.begin(batch._replace(checkpoint=self._checkpoint), self.first)
         return project
 
     @gc_disabled()
@@ -148,10 +148,12 @@ class ProjectPrograms:
     """
 
     batch: Batch
-    queries: EditorQueries
+    queries: Queries
 
-    def __init__(self, step: BuildStep) -> None:
+    def __init__(self, step: BuildStep, disk: CheckedDisk, memo: Memo) -> None:
         self._step = step
+        self._disk = disk
+        self._memo = memo
         self.is_partial = False
         self.programs: dict[Job, ReadProgram] = {}
         self._outdated: dict[Job, ReadProgram] = {}
@@ -160,25 +162,29 @@ class ProjectPrograms:
         self._store = Store()
         self._first: str | None = None
 
-    def begin(self, batch: Batch, disk: CheckedDisk, memo: Memo, first: str | None) -> None:
+    def begin(self, batch: Batch, first: str | None) -> None:
         """Begin a check; `first` is the file whose findings are wanted before the others'."""
         # The queries keep what they have decoded, which a keystroke in a body does not change.
         if not hasattr(self, "queries") or batch != self.batch:
-            self.queries = EditorQueries(batch, disk, memo, self)
+            self.queries = Queries(batch, self._disk, self._memo)
         self.batch = batch
         self._first = first
         self.is_partial = False
 
-    def known(self, jobs: Iterable[Job], disk: CheckedDisk) -> dict[Job, Analysis]:
+    def recall(self, jobs: Iterable[Job]) -> dict[Job, Analysis]:
         """Return what was found in the programs none of whose inputs has changed."""
         by_identity = {identity(job): job for job in jobs}
         for programs in (self.programs, self._outdated, self._partial):
             for job in [job for job in programs if job not in by_identity]:
                 del programs[job]
         for job, read in list(self.programs.items()):
-            if not disk.answers_as_before(read.dependencies) or not read.dependencies.is_consistent:
+            before = read.dependencies
+            if not self._disk.answers_as_before(before) or not before.is_consistent:
                 self._outdated[job] = self.programs.pop(job)
         return {by_identity[job]: read.analysis for job, read in self.programs.items()}
+
+    def remember(self, job: Job, analysis: Analysis) -> None:
+        """Do nothing: `analyze` has kept the program."""
 
     def search(self, step: SearchStep, filenames: Sequence[str]) -> Search:
         disk = TrackedDisk(self.batch.disk)
@@ -252,22 +258,6 @@ class ProjectPrograms:
         lanes = LaneRecorder(batch.checkpoint)
         analysis, program = self._step(batch, job, lanes, self._store)
         return ReadProgram(analysis, program, lanes)
-
-
-class EditorQueries(Queries):
-    """Queries whose findings come with the programs that they were found in."""
-
-    def __init__(
-        self, batch: Batch, disk: CheckedDisk, memo: Memo, project: ProjectPrograms
-    ) -> None:
-        super().__init__(batch, disk, memo)
-        self._project = project
-
-    def findings(self, jobs: Iterable[Job]) -> dict[Job, Analysis]:
-        return self._project.known(jobs, self._disk)
-
-    def remember_findings(self, job: Job, analysis: Analysis) -> None:
-        """Do nothing: the project has kept the program."""
 
 
 def identity(job: Job) -> Job:

@@ -12,6 +12,7 @@ from tpulint.cache_dir import is_foreign
 from tpulint.config import Config, ConfigError
 from tpulint.config.files import Closest
 from tpulint.diagnostics.resolve import RuleSelection, selected
+from tpulint.disk import is_inside
 from tpulint.frontends.settings import Settings, settings_from
 
 STDIN = "-"
@@ -165,11 +166,8 @@ OPTIONS = "--cache-dir or TPULINT_CACHE_DIR"
 class CachePlace(NamedTuple):
     """The directory of the cache, and a warning where there is none that may be used."""
 
-    directory: str | None
+    directory: str | None = None
     warnings: tuple[str, ...] = ()
-
-
-NO_CACHE = CachePlace(None)
 
 
 def cache_place(config: Config, start: str) -> CachePlace:
@@ -189,7 +187,7 @@ def cache_place(config: Config, start: str) -> CachePlace:
     if fault is None:
         return CachePlace(directory)
     if is_default:
-        return CachePlace(None, (f"no cache is used: {fault}",))
+        return CachePlace(warnings=(f"no cache is used: {fault}",))
     raise ConfigError(f"{config.origin(KEY)}: {fault}")
 
 
@@ -214,9 +212,3 @@ def _is_users_own(file: str, start: str) -> bool:
 
 def _top(folder: str) -> str:
     return repository_of(folder) or os.path.abspath(folder)
-
-
-def is_inside(path: str, folder: str) -> bool:
-    """Return whether a path leads to a place in a folder or to the folder itself."""
-    full, top = os.path.realpath(path), os.path.realpath(folder)
-    return full == top or full.startswith(os.path.join(top, ""))

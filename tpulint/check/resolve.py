@@ -220,55 +220,38 @@ def truncate_trace(finding: Finding) -> Finding:
 # The result in one of the output formats.
 
 
-class Style(NamedTuple):
-    """The style of the output. fixed: the number of faults that were fixed before."""
-
-    output_format: str
-    color: bool = False
-    quiet: bool = False
-    statistics: bool = False
-    fixed: int = 0
-    width: int = 100
-    links: bool = False
-
-    @property
-    def for_people(self) -> bool:
-        return self.output_format in FOR_PEOPLE
-
-
-def rendered(result: CheckResult, style: Style) -> tuple[str, list[str]]:
-    """Return the findings as text, and in messages what the format does not show."""
+def rendered(
+    result: CheckResult, output_format: str, style: RenderContext, statistics: bool
+) -> tuple[str, list[str]]:
+    """Return the findings as text in this style, and in messages what the format does not show."""
     from tpulint.output import summary
 
     messages: list[str] = []
-    context = RenderContext(
-        os.getcwd(),
-        result.sources,
-        dict(result.hidden),
-        style.fixed,
-        style.for_people and style.color,
-        style.width,
-        quiet=style.quiet,
+    for_people = output_format in FOR_PEOPLE
+    context = style._replace(
+        sources=result.sources,
+        hidden=dict(result.hidden),
+        color=for_people and style.color,
         unchecked=[Unchecked(str(part), getattr(part, "path", "")) for part in result.failures],
         unparsed=result.unparsed,
         files=result.files,
         unset=result.unset,
-        links=style.for_people and style.links,
+        links=for_people and style.links,
         unfollowed=result.unfollowed,
         coverage=result.coverage,
     )
-    if style.statistics:
-        text = summary.statistics(result.findings, result.times, style.output_format)
+    if statistics:
+        text = summary.statistics(result.findings, result.times, output_format)
         messages += summary.coverage_lines(result.coverage, result.skipped)
         messages += summary.unfollowed_rows(result.unfollowed)
-    elif style.for_people and not result.findings:  # all formats for people end alike
+    elif for_people and not result.findings:  # all formats for people end alike
         text = summary.summary((), context)
     else:
-        text = load(style.output_format)(result.findings, context)
+        text = load(output_format)(result.findings, context)
     # What the formats for people end with, for those that do not.
-    if not style.quiet and (not style.for_people or style.statistics):
+    if not style.quiet and (not for_people or statistics):
         if result.hidden:
             messages += summary.hidden_lines(result.hidden, result.unset)
-        if not style.statistics:
+        if not statistics:
             messages += summary.unfollowed_lines(result.unfollowed)
     return text, messages

@@ -5,6 +5,7 @@ git says what has changed: since a revision, or among what is staged for a commi
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,7 +16,7 @@ from tpulint.absint.resolver.import_graph import Files, ImportGraph, above, conn
 from tpulint.check.discover import SUFFIXES, Task
 from tpulint.config import ConfigError
 from tpulint.config.files import FILES as CONFIGURATIONS
-from tpulint.disk import README_FILES, REQUIREMENT_FILES, Disk, read_regular
+from tpulint.disk import README_FILES, REQUIREMENT_FILES, Disk
 from tpulint.file_facts import by_home
 from tpulint.frontends import installed, is_of_home, is_start
 from tpulint.frontends.settings import Settings
@@ -229,25 +230,23 @@ def groups(by_path: dict[str, str], settings: Iterable[Settings]) -> list[list[s
     What names the TPU API under any of the settings counts: a program is never divided.
     """
     wrappers = [setting.boundary_names for setting in settings]
-    seeds = {path for path in by_path if names_tpu_api(path, wrappers)}
     disk = Disk()
-    homes = by_home([path for path in sorted(seeds) if is_of_home(disk.read(path))], disk)
-    graph = ImportGraph(Files(disk, installed=installed()))
     files = sorted(by_path)
+    seeds, of_homes = set(), []
+    for path in files:
+        with contextlib.suppress(OSError):
+            data = disk.read(path)
+            if any(is_start(data, names) for names in wrappers):
+                seeds.add(path)
+                if is_of_home(data):
+                    of_homes.append(path)
+    homes = by_home(of_homes, disk)
+    graph = ImportGraph(Files(disk, installed=installed()))
     callers = above(importers(graph, files), seeds, files)
     programs = connected(graph, seeds, homes, callers)
     bound_together = [sorted(program.all & by_path.keys()) for program in programs]
     bound = {path for group in bound_together for path in group}
     return bound_together + [[path] for path in sorted(by_path.keys() - bound)]
-
-
-def names_tpu_api(path: str, wrappers: Iterable[tuple[str, ...]]) -> bool:
-    """Return whether the bytes of the file name the TPU API under any of the settings."""
-    try:
-        data = read_regular(path)
-    except OSError:
-        return False
-    return any(is_start(data, names) for names in wrappers)
 
 
 def balance(file_groups: list[list[str]], count: int) -> list[list[str]]:

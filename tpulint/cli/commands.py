@@ -32,7 +32,8 @@ def explain(options: argparse.Namespace) -> int:
     """Print what the analysis saw of a project, of a file or at a line."""
     from tpulint.explain.explanation import as_json, explanation_text
 
-    path, row = split_row(options.place)
+    path, digits = split_place(options.place, ROW)
+    row = None if digits is None else int(digits)
     is_project = row is None and os.path.isdir(path)
     is_json = options.output_format == "json"
     request = request_of_file("explain", options, path, is_project=is_project)
@@ -49,24 +50,24 @@ def explain(options: argparse.Namespace) -> int:
     return 0
 
 
-def split_row(place: str) -> tuple[str, int | None]:
-    """Return the path and the line of PATH, PATH:LINE or PATH:LINE:COLUMN, as findings have it."""
-    match = re.fullmatch(r"(.+?):(\d+)(?::\d+)?:?", place)
-    if match is None or os.path.lexists(place):
-        return place, None
-    return match[1], int(match[2])
+ROW = re.compile(r"(.+?):(\d+)(?::\d+)?:?")  # PATH:LINE or PATH:LINE:COLUMN, as findings have it
+FUNCTION = re.compile(r"(.+):([A-Za-z_][\w.]*)")
+
+
+def split_place(place: str, pattern: re.Pattern[str]) -> tuple[str, str | None]:
+    """Return the path, and what the pattern has after it; a path that exists is one."""
+    match = None if os.path.lexists(place) else pattern.fullmatch(place)
+    return (match[1], match[2]) if match else (place, None)
 
 
 # `tpulint map`: from PATH[:FUNCTION] to the picture of a program.
-
-FUNCTION = re.compile(r"(.+):([A-Za-z_][\w.]*)")
 
 
 def draw(options: argparse.Namespace) -> int:
     from tpulint.map.draw import draw
     from tpulint.map.pictures import load
 
-    path, function = split_function(options.place)
+    path, function = split_place(options.place, FUNCTION)
     request = request_of_file("map", options, path)
     drawn = draw(request, function)
     print_messages(drawn.messages)
@@ -74,12 +75,6 @@ def draw(options: argparse.Namespace) -> int:
     written = load(options.output_format)(drawn.program, context)
     write_output(options, written, sys.stdout)
     return 0
-
-
-def split_function(place: str) -> tuple[str, str | None]:
-    """Return the path and the function of PATH or PATH:FUNCTION; a path that exists is one."""
-    match = None if os.path.lexists(place) else FUNCTION.fullmatch(place)
-    return (match[1], match[2]) if match else (place, None)
 
 
 # `tpulint merge`: one report made of those that the shards of a run wrote.

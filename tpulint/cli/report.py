@@ -9,13 +9,14 @@ from collections.abc import Iterable
 from typing import TextIO
 
 from tpulint.check import driver
-from tpulint.check.request import is_inside, project_of, repository_of
-from tpulint.check.resolve import CheckResult, Style
+from tpulint.check.request import project_of, repository_of
+from tpulint.check.resolve import CheckResult
 from tpulint.cli.parser import columns
 from tpulint.config import ConfigError
-from tpulint.disk import read_regular
+from tpulint.disk import is_inside, read_regular
 from tpulint.incremental.model import FileFailure
 from tpulint.output import ALIASES
+from tpulint.output.context import RenderContext
 from tpulint.output.text import shows_links, wanted
 from tpulint.source import Source
 
@@ -24,16 +25,16 @@ from tpulint.source import Source
 
 def report(options: argparse.Namespace, result: CheckResult, fixed: int, stream: TextIO) -> int:
     """Write the findings, and the messages to standard error; the answer is the exit status."""
-    style = Style(
-        ALIASES.get(options.output_format, options.output_format),
-        color=colored(options),
-        quiet=options.quiet,
-        statistics=options.statistics,
+    style = RenderContext(
+        os.getcwd(),
         fixed=fixed,
+        color=colored(options),
         width=WIDTH if options.output_file else width(),
+        quiet=options.quiet,
         links=options.output_file is None and colored(options) and shows_links(sys.stdout),
     )
-    text, messages = driver.render(result, style)
+    output_format = ALIASES.get(options.output_format, options.output_format)
+    text, messages = driver.render(result, output_format, style, options.statistics)
     write_messages(options, result.with_messages(messages))
     if options.output_file is not None or not options.silent:
         write_output(options, text, stream)

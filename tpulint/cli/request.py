@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from tpulint import plugins
 from tpulint.check import driver
 from tpulint.check.discover import shown, unreadable
-from tpulint.check.request import NO_CACHE, cache_place, codes_by, start_of
+from tpulint.check.request import CachePlace, cache_place, codes_by, start_of
 from tpulint.config import Config, ConfigError, load_config, overridden
 from tpulint.config.files import Closest, parse_toml
 from tpulint.config.keys import KEYS, PATTERN_KEYS, absolute, read
@@ -190,7 +190,7 @@ def request_on(options: argparse.Namespace, start: str, paths: tuple[str, ...]) 
         from tpulint.diagnostics import baseline
 
         baseline.read(path)  # what is wrong with it is said before the work
-    place = NO_CACHE if options.no_cache else cache_place(config, start)
+    place = CachePlace() if options.no_cache else cache_place(config, start)
     layer = RuleSelection(
         codes_of(options, "select"),
         codes_of(options, "extend_select") or (),

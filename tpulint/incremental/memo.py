@@ -40,10 +40,6 @@ create table if not exists results(
     primary key(query, head, key));
 """
 
-FACTS, IMPORTS, PROGRAMS, FINDINGS = "facts", "imports", "programs", "findings"
-FIXES = "fixes"
-COMMENTS = "comments"
-
 
 class Result(NamedTuple):
     """A result of a query as text, by its name in the database."""

@@ -23,18 +23,7 @@ from tpulint.disk import absolute_paths
 from tpulint.finding import Finding, Fix
 from tpulint.incremental import codec
 from tpulint.incremental.disk import CheckedDisk, DiskDependencies
-from tpulint.incremental.memo import (
-    COMMENTS,
-    FACTS,
-    FINDINGS,
-    FIXES,
-    IMPORTS,
-    PROGRAMS,
-    Memo,
-    Result,
-    SharedCache,
-    package_hash,
-)
+from tpulint.incremental.memo import Memo, Result, SharedCache, package_hash
 from tpulint.incremental.model import Analysis, Batch, FileFacts, Job, Programs
 from tpulint.source import Source
 
@@ -42,6 +31,8 @@ Imports = dict[str, tuple[str, tuple[str, ...]]]  # by path: the hash of its imp
 
 T = TypeVar("T")
 
+FACTS, IMPORTS, PROGRAMS, FINDINGS = "facts", "imports", "programs", "findings"
+FIXES, COMMENTS = "fixes", "comments"
 HEAD_CHARACTERS = 16
 WRITE_SECONDS = 2.0  # between two transactions of a long check
 
@@ -187,12 +178,6 @@ class Queries:
         return result[1:]
 
     # Findings in programs.
-
-    def findings(self, jobs: Iterable[Job]) -> dict[Job, Analysis]:
-        return self.recall(jobs)
-
-    def remember_findings(self, job: Job, analysis: Analysis) -> None:
-        self.remember(job, analysis)
 
     def recall(self, jobs: Iterable[Job]) -> dict[Job, Analysis]:
         """Return what was found in the programs all of whose inputs are as they were."""

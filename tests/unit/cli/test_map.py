@@ -9,7 +9,7 @@ from textwrap import dedent
 import pytest
 
 from tests.unit.map.programs import DEADLOCK
-from tpulint.cli.commands import split_function
+from tpulint.cli.commands import FUNCTION, split_place
 from tpulint.cli.main import main
 
 
@@ -70,11 +70,11 @@ def test_what_cannot_be_drawn_is_one_line_and_exit_2(
 
 def test_a_path_may_hold_a_colon(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    assert split_function("a.py:f") == ("a.py", "f")
-    assert split_function("a.py:Meter.update") == ("a.py", "Meter.update")
+    assert split_place("a.py:f", FUNCTION) == ("a.py", "f")
+    assert split_place("a.py:Meter.update", FUNCTION) == ("a.py", "Meter.update")
     Path("a.py:f").touch()
-    assert split_function("a.py:f") == ("a.py:f", None)
-    assert split_function("a.py:f:g") == ("a.py:f", "g")
+    assert split_place("a.py:f", FUNCTION) == ("a.py:f", None)
+    assert split_place("a.py:f:g", FUNCTION) == ("a.py:f", "g")
 
 
 def test_a_notebook_is_shown_by_its_cells(

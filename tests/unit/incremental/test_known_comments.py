@@ -9,8 +9,8 @@ import pytest
 from tpulint.diagnostics.source_tree import tree_of
 from tpulint.diagnostics.suppress import comment_facts, read_comments
 from tpulint.finding import Finding, Location, Span
-from tpulint.incremental.memo import COMMENTS, Database, Memo, Result
-from tpulint.incremental.queries import KnownComments
+from tpulint.incremental.memo import Database, Memo, Result
+from tpulint.incremental.queries import COMMENTS, KnownComments
 from tpulint.source import Source
 
 TEXT = '''text = """

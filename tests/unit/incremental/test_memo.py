@@ -15,7 +15,8 @@ import pytest
 from tpulint.cache_dir import DATABASE, JOURNAL, claim
 from tpulint.incremental import memo
 from tpulint.incremental.disk import FileState
-from tpulint.incremental.memo import FINDINGS, Database, Result
+from tpulint.incremental.memo import Database, Result
+from tpulint.incremental.queries import FINDINGS
 
 ONE = Result(FINDINGS, "head", "one", "value")
 STATES = {"/a.py": FileState("1:2:3:4", "digest")}

@@ -22,9 +22,9 @@ from tpulint.codes import CODES
 from tpulint.disk import Disk
 from tpulint.frontends.settings import Settings
 from tpulint.incremental.disk import CLOCK_LAG_NS, CheckedDisk, digest_of
-from tpulint.incremental.memo import FACTS, IMPORTS, PROGRAMS, Database, seal_of
+from tpulint.incremental.memo import Database, seal_of
 from tpulint.incremental.model import Batch, Job, Programs
-from tpulint.incremental.queries import Queries
+from tpulint.incremental.queries import FACTS, IMPORTS, PROGRAMS, Queries
 from tpulint.syntax import api_spellings
 
 SEAM = "import net\nimport tensorflow as tf\ny = tf.compat.v1.tpu.rewrite(tf.abs, [[1.0]])\n"
