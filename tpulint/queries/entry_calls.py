@@ -9,6 +9,7 @@ tpu_estimator.py and tpu_config.py.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from typing import TypeVar
 
 from tpulint.absint.domain.events import ApiCall, Argument, Cluster, Computation, Context, Tensor
 from tpulint.absint.domain.objects import ExternalObject, Mapping, Sequence, function_of
@@ -193,15 +194,31 @@ def flag_name(value: External) -> str:
     return value.path.rpartition("FLAGS.")[2] or value.path
 
 
-def certainty_of_fault(
-    entry: Computation, faulty: Callable[[Value], object], value: Value
-) -> Certainty | None:
-    """Return the certainty that `value`, one of several perhaps, makes the entry call fail."""
-    verdicts = [faulty(option) for option in value.options]
-    if not any(verdicts):
-        return None
+Fault = TypeVar("Fault")
+
+
+def faulty_arguments(
+    program: Program,
+    name: str,
+    fault_of: Callable[[Computation, Value], Fault | None],
+    kinds: tuple[str, ...] = REPLICATES,
+) -> Iterator[tuple[Computation, Argument, Certainty, Fault]]:
+    """Yield the entry calls of which an argument is, or may be, at fault, with the argument.
+
+    With each come the certainty, and the first fault that `fault_of` has for a value of it.
+    """
+    for entry in replicate_calls(program, kinds):
+        passed = argument(entry, name)
+        faults = [fault_of(entry, option) for option in passed.value.options] if passed else []
+        first = next((fault for fault in faults if fault), None)
+        if passed is not None and first is not None:
+            yield entry, passed, certainty_if(entry, all(faults)), first
+
+
+def certainty_if(entry: Computation, *facts: bool) -> Certainty:
+    """Return how sure a fault of the entry call is: as sure as the entry itself, if facts hold."""
     # A function of the same name in a project may take other arguments.
-    is_certain = all(verdicts) and is_from_tensorflow(entry) and not entry.context.is_guess
+    is_certain = is_from_tensorflow(entry) and not entry.context.is_guess and all(facts)
     return entry.certainty if is_certain else Certainty.POSSIBLE
 
 
@@ -256,6 +273,14 @@ def estimator_of(program: Program, feed: Feed) -> ApiCall | None:
     """Return the call that made the TPUEstimator that `feed` feeds; None for a strategy."""
     makers = program.by_result.get(id(feed.owner), ())
     return next((call for call in reversed(makers) if call.last == "TPUEstimator"), None)
+
+
+def fed_estimators(program: Program) -> Iterator[tuple[Feed, ApiCall]]:
+    """Yield the feeds of TPUEstimators that may use a TPU, each with the call that made its own."""
+    for feed in program.feeds:
+        estimator = estimator_of(program, feed)
+        if estimator is not None and may_use_tpu(estimator):
+            yield feed, estimator
 
 
 def run_config(estimator: ApiCall) -> Value:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from tpulint.absint.domain.events import Tensor, Variable
+from tpulint.absint.domain.events import Computation, Tensor, Variable
 from tpulint.absint.domain.objects import ExternalObject, Mapping, Sequence
 from tpulint.absint.domain.values import NONE, Const, Value
 from tpulint.diagnostics.fixes import a_list_each
 from tpulint.finding import Applicability, Certainty, Severity
 from tpulint.frontends.tensorflow.program import Program
-from tpulint.queries.entry_calls import REPLICATES, argument, certainty_of_fault, replicate_calls
+from tpulint.queries.entry_calls import faulty_arguments
 from tpulint.rules.base import Report, Rule, register
 
 
@@ -21,13 +21,7 @@ class InputsNotPerReplica(Rule):
     fixes = (Applicability.UNSAFE,)
 
     def check(self, program: Program, report: Report) -> None:
-        for entry in replicate_calls(program, REPLICATES):
-            inputs = argument(entry, "inputs")
-            if inputs is None:
-                continue
-            certainty = certainty_of_fault(entry, _is_no_list_of_lists, inputs.value)
-            if certainty is None:
-                continue
+        for entry, inputs, certainty, _ in faulty_arguments(program, "inputs", _lacks_lists):
             if any(isinstance(it, Sequence) and it.open for it in inputs.value.options):
                 certainty = Certainty.POSSIBLE  # the element that is wrong may not be in it
             report(
@@ -39,7 +33,7 @@ class InputsNotPerReplica(Rule):
             )
 
 
-def _is_no_list_of_lists(value: Value) -> bool:
+def _lacks_lists(_entry: Computation, value: Value) -> bool:
     """Return whether `value` certainly is no list with a list for each replica."""
     if isinstance(value, Sequence):
         return value.kind != "list" or any(all(map(_is_no_row, it.options)) for it in value.items)

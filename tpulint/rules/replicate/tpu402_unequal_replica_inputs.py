@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from functools import partial
 from itertools import product
 
-from tpulint.absint.domain.events import Tensor
+from tpulint.absint.domain.events import Computation, Tensor
 from tpulint.absint.domain.objects import Mapping, Sequence
 from tpulint.absint.domain.values import NONE, Const, Value
 from tpulint.finding import Severity
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.shapes import described
 from tpulint.queries import entry_calls
+from tpulint.queries.entry_calls import faulty_arguments
 from tpulint.rules.base import Report, Rule, register
 
 SHARDS = ("shard", "split_compile_and_shard", "batch_parallel")
@@ -25,14 +25,8 @@ class UnequalReplicaInputs(Rule):
     summary = "replicas get inputs of different number, structure or dtype"
 
     def check(self, program: Program, report: Report) -> None:
-        for entry in entry_calls.replicate_calls(program, entry_calls.REPLICATES):
-            inputs = entry_calls.argument(entry, "inputs")
-            if inputs is None:
-                continue
-            certainty = entry_calls.certainty_of_fault(entry, difference, inputs.value)
-            if certainty is not None:
-                message = next(filter(None, map(difference, inputs.value.options)))
-                report(inputs.site.span, message, certainty=certainty)
+        for _, passed, certainty, message in faulty_arguments(program, "inputs", difference):
+            report(passed.site.span, message, certainty=certainty)
         for entry in entry_calls.replicate_calls(program, SHARDS):
             inputs = entry_calls.argument(entry, "inputs")
             count = entry_calls.constant_int(entry_calls.argument_value(entry, "num_shards"))
@@ -41,15 +35,12 @@ class UnequalReplicaInputs(Rule):
             if inputs is None or not count or has_axes:
                 continue
             sizes = indivisible_sizes(count, inputs.value)
-            certainty = entry_calls.certainty_of_fault(
-                entry, partial(indivisible_sizes, count), inputs.value
-            )
-            if sizes and certainty is not None:
+            if sizes:
                 report(
                     inputs.site.span,
                     f"`{entry.kind}` gives each of {count} shards as many rows, but {sizes[0]} rows"
                     f" cannot be divided by {count}: use a size that can",
-                    certainty=certainty,
+                    certainty=entry_calls.certainty_if(entry),
                 )
 
 
@@ -62,7 +53,7 @@ def indivisible_sizes(count: int, inputs: Value) -> list[int]:
     return [size for size in first if size is not None and size % count]
 
 
-def difference(inputs: Value) -> str | None:
+def difference(_entry: Computation, inputs: Value) -> str | None:
     """Return the certain difference between the rows of `inputs`."""
     if not isinstance(inputs, Sequence) or inputs.kind != "list" or inputs.open:
         return None
@@ -103,13 +94,10 @@ def _differ(left: Value, right: Value) -> str | None:
     structures = [value for value in (left, right) if isinstance(value, (Sequence, Mapping))]
     if structures:
         other = right if left is structures[0] else left
+        is_tensor = isinstance(other, Tensor) and other.dtype is not None
         # Both are structures, of two kinds, or the other one is certainly none.
-        return "structure" if len(structures) > 1 or _is_leaf(other) else None
+        differ = len(structures) > 1 or is_tensor or isinstance(other, Const)
+        return "structure" if differ else None
     # TensorFlow makes None the constant 0.
     dtypes = ["int32" if it == NONE else described(it)[0] for it in (left, right)]
     return "dtype" if None not in dtypes and dtypes[0] != dtypes[1] else None
-
-
-def _is_leaf(value: Value) -> bool:
-    """Return whether `value` is certainly no structure."""
-    return isinstance(value, Const) or (isinstance(value, Tensor) and value.dtype is not None)

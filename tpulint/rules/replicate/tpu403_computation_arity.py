@@ -25,26 +25,23 @@ class ComputationArity(Rule):
     summary = "the computation cannot take the inputs it is given"
 
     def check(self, program: Program, report: Report) -> None:
-        for entry in entry_calls.replicate_calls(program):
-            computation = entry_calls.argument(entry, "computation")
-            count = input_count(entry)
-            if computation is None or count is None:
-                continue
-
-            def misfits(value: Value, count: int = count) -> bool:
-                arity = arity_of(value)
-                return arity is not None and not arity.takes(count)
-
-            certainty = entry_calls.certainty_of_fault(entry, misfits, computation.value)
-            if certainty is not None:
-                message = _message(computation.value, count)
-                inputs = entry_calls.argument_value(entry, "inputs")
-                is_open = isinstance(inputs, Sequence) and inputs.open
-                certainty = Certainty.POSSIBLE if is_open else certainty
-                report(entry.site.span, message, certainty=certainty)
+        misfits = entry_calls.faulty_arguments(
+            program, "computation", _misfits, tuple(entry_calls.SIGNATURES)
+        )
+        for entry, computation, certainty, _ in misfits:
+            message = _message(computation.value, input_count(entry))
+            inputs = entry_calls.argument_value(entry, "inputs")
+            is_open = isinstance(inputs, Sequence) and inputs.open
+            report(entry.site.span, message, certainty=Certainty.POSSIBLE if is_open else certainty)
         for entry in program.computations:
             if is_run(entry):
                 _check_run(entry, report)
+
+
+def _misfits(entry: Computation, callee: Value) -> bool:
+    """Return whether a callee cannot take as many inputs as the entry call gives."""
+    arity, count = arity_of(callee), input_count(entry)
+    return arity is not None and count is not None and not arity.takes(count)
 
 
 def _check_run(entry: Computation, report: Report) -> None:
@@ -84,7 +81,7 @@ def _arguments_of_run(entry: Computation) -> tuple[Argument, ...] | None:
     return tuple(arguments)
 
 
-def _message(callee: Value, count: int) -> str:
+def _message(callee: Value, count: int | None) -> str:
     arity = arity_of(callee)
     name = traces.callee_name(callee) if not isinstance(callee, Choice) else "the computation"
     if arity is NEVER:

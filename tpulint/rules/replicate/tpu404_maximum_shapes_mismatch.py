@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from tpulint.absint.domain.events import Computation, Tensor
 from tpulint.absint.domain.objects import ExternalObject, Mapping, Sequence
 from tpulint.absint.domain.values import NONE, Value
@@ -25,15 +23,9 @@ class MaximumShapesMismatch(Rule):
     summary = "maximum_shapes does not fit the inputs"
 
     def check(self, program: Program, report: Report) -> None:
-        for entry in entry_calls.replicate_calls(program, entry_calls.REPLICATES):
-            shapes = entry_calls.argument(entry, "maximum_shapes")
-            if shapes is None:
-                continue
-            fault_here = partial(fault, entry)
-            certainty = entry_calls.certainty_of_fault(entry, fault_here, shapes.value)
-            if certainty is not None:
-                message = next(filter(None, map(fault_here, shapes.value.options)))
-                report(shapes.site.span, f"`maximum_shapes` {message}", certainty=certainty)
+        faults = entry_calls.faulty_arguments(program, "maximum_shapes", fault)
+        for _, shapes, certainty, message in faults:
+            report(shapes.site.span, f"`maximum_shapes` {message}", certainty=certainty)
 
 
 def fault(entry: Computation, shapes: Value) -> str | None:

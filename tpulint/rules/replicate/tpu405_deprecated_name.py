@@ -6,7 +6,7 @@ from tpulint.absint.domain.values import NONE
 from tpulint.diagnostics.fixes import without_argument
 from tpulint.finding import Applicability, Severity
 from tpulint.frontends.tensorflow.program import Program
-from tpulint.queries.entry_calls import certainty_of_fault, replicate_calls
+from tpulint.queries.entry_calls import certainty_if, replicate_calls
 from tpulint.rules.base import Report, Rule, register
 from tpulint.syntax.nodes import (
     Await,
@@ -34,14 +34,12 @@ class DeprecatedName(Rule):
             name = entry.call.argument("name")
             if name is None or name.value == NONE:
                 continue
-            certainty = certainty_of_fault(entry, lambda value: True, name.value)
-            assert certainty is not None  # whatever the name is
             # The value may do something when it is computed, which would be lost.
             acts = name.node is not None and any(isinstance(it, ACTS) for it in walk(name.node))
             kind = Applicability.UNSAFE if acts else Applicability.SAFE
             report(
                 name.site.span,
                 f"`name=` has no effect in `{entry.kind}`: remove it",
-                certainty=certainty,
+                certainty=certainty_if(entry),
                 fix=without_argument(entry.call.site, name.keyword, "drop `name=`", kind),
             )

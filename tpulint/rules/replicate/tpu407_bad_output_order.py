@@ -6,12 +6,12 @@ from tpulint.absint.domain.events import Tensor
 from tpulint.absint.domain.objects import Mapping, Sequence
 from tpulint.absint.domain.structures import parts
 from tpulint.absint.domain.values import Choice, Value
-from tpulint.finding import Certainty, Severity
+from tpulint.finding import Severity
 from tpulint.frontends.tensorflow.knowledge.tf_names import is_tensorflow
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.certainty import doubt_about_guess, on_tpu_if
 from tpulint.queries.eager_calls import may_be_tpus
-from tpulint.queries.entry_calls import is_from_tensorflow, replicate_calls
+from tpulint.queries.entry_calls import certainty_if, replicate_calls
 from tpulint.queries.strategies import is_run
 from tpulint.rules.base import Report, Rule, register
 
@@ -34,9 +34,7 @@ class BadOutputOrder(Rule):
         for entry in replicate_calls(program):
             if entry.mode != "graph" or entry.result is None:
                 continue
-            is_certain_call = is_from_tensorflow(entry) and not entry.context.is_guess
-            is_certain = is_certain_call and not isinstance(entry.result, Choice)
-            certainty = entry.certainty if is_certain else Certainty.POSSIBLE
+            certainty = certainty_if(entry, not isinstance(entry.result, Choice))
             for output in entry.result.options:
                 message = fault(output)
                 if message is not None:

@@ -21,8 +21,7 @@ class DeviceAssignmentNeeded(Rule):
         for entry in entry_calls.replicate_calls(program):
             if entry_calls.argument_value(entry, "device_assignment") != NONE:
                 continue
-            is_certain_call = entry_calls.is_from_tensorflow(entry) and not entry.context.is_guess
-            certainty = entry.certainty if is_certain_call else Certainty.POSSIBLE
+            certainty = entry_calls.certainty_if(entry)
             count = entry_calls.replicas(entry) or 0
             core = next((call for call in entry.calls if _core(call) > 0), None)
             if core is not None:

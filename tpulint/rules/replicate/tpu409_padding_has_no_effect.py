@@ -22,25 +22,22 @@ class PaddingHasNoEffect(Rule):
     fixes = (Applicability.SAFE,)
 
     def check(self, program: Program, report: Report) -> None:
-        for entry in entry_calls.replicate_calls(program, entry_calls.REPLICATES):
-            spec = entry_calls.argument(entry, "padding_spec")
-            reason = why_nothing(entry)
-            if spec is None or reason is None:
-                continue
-            certainty = entry_calls.certainty_of_fault(entry, entry_calls.is_given, spec.value)
-            if certainty is not None:
-                report(
-                    spec.site.span,
-                    f"`padding_spec` has no effect {reason}: remove it",
-                    certainty=certainty,
-                    fix=without_argument(
-                        entry.call.site, spec.keyword, "drop `padding_spec`", Applicability.SAFE
-                    ),
-                )
+        faults = entry_calls.faulty_arguments(program, "padding_spec", why_nothing)
+        for entry, spec, certainty, reason in faults:
+            report(
+                spec.site.span,
+                f"`padding_spec` has no effect {reason}: remove it",
+                certainty=certainty,
+                fix=without_argument(
+                    entry.call.site, spec.keyword, "drop `padding_spec`", Applicability.SAFE
+                ),
+            )
 
 
-def why_nothing(entry: Computation) -> str | None:
-    """Return the reason why no input of the entry call is padded."""
+def why_nothing(entry: Computation, spec: Value) -> str | None:
+    """Return the reason why no input of the entry call is padded by a specification."""
+    if not entry_calls.is_given(spec):
+        return None
     shapes = entry_calls.argument_value(entry, "maximum_shapes")
     if shapes == NONE or entry_calls.is_empty(shapes):
         return "without `maximum_shapes`"
