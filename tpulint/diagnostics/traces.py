@@ -29,6 +29,7 @@ from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.certainty import compiled_if, doubt_about
 from tpulint.queries.variable_conflicts import Conflict
 
+Place = Access | ApiCall | Computation | MixedOperands
 NAME = re.compile(r"[A-Za-z_][\w.]*(?:\[[^\[\]]{1,20}\])?")
 
 
@@ -123,6 +124,11 @@ def step(lane: str, site: Site, message: str) -> Step:
 
 def host_step(site: Site, message: str) -> Step:
     return Step(HOST_LANE, site.span, message)
+
+
+def host_path(place: Place, message: str) -> tuple[Step, ...]:
+    """Return the calls that lead the host to a place, then what happens there."""
+    return (*calls(HOST_LANE, Context(), place.context), host_step(place.site, message))
 
 
 def callee_name(callee: Value) -> str:
@@ -225,7 +231,7 @@ def nesting_trace(inner: Cluster, outer: Cluster) -> tuple[Step, ...]:
     return (*steps, *way, last)
 
 
-def into_host(computation: Computation, place: Access | ApiCall, message: str) -> tuple[Step, ...]:
+def into_host(computation: Computation, place: Place, message: str) -> tuple[Step, ...]:
     """Return the steps that lead through a host cluster to what happens at a place in it."""
     cluster = place.context.cluster
     assert cluster is not None
@@ -261,6 +267,11 @@ def path_to_site(
     return device_path(computation, context, device_step(site, message))
 
 
+def path_to(computation: Computation, place: Place, message: str) -> tuple[Step, ...]:
+    """Return the entry point, the calls down to a place, then what happens there."""
+    return path_to_site(computation, place.context, place.site, message)
+
+
 class Evidence(TypedDict):
     """What a report says of a finding besides its message."""
 
@@ -272,7 +283,7 @@ class Evidence(TypedDict):
 def compiled_at(
     program: Program,
     computation: Computation,
-    place: ApiCall | Access | MixedOperands,
+    place: Place,
     step: str,
     *facts: bool,
     doubt: str | None = None,
@@ -285,7 +296,7 @@ def compiled_at(
     context = place.context
     return {
         "certainty": compiled_if(program, computation, context, *facts),
-        "trace": path_to_site(computation, context, place.site, step),
+        "trace": path_to(computation, place, step),
         "doubt": doubt_about(program, computation, context) if doubt is None else doubt,
     }
 

@@ -232,10 +232,14 @@ class BaseContext(NamedTuple):
         """Return the same place, with nothing recorded."""
         return tuple.__new__(type(self), (*self[:3], True, *self[4:]))
 
+    def is_inside(self, kind: str) -> bool:
+        """Return whether a scope of `kind` is around this place, in or outside the computation."""
+        return any(scope.kind == kind for scope in self.scopes)
+
     @property
     def traced(self) -> bool:
         """Return whether a traced function is around this place, in or outside the computation."""
-        return any(scope.kind == FUNCTION for scope in self.scopes)
+        return self.is_inside(FUNCTION)
 
     @property
     def forks(self) -> frozenset[tuple[ConditionKey, object]]:

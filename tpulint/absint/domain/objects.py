@@ -379,6 +379,11 @@ def listed(items: Iterable[str], more: bool) -> str:
     return ", ".join([*shown[:MAX_SHOWN_ITEMS], *rest])
 
 
+def made_at(value: Value | None) -> Context | None:
+    """Return where an object of a class was made, of the project's or of another; else None."""
+    return value.context if isinstance(value, (ExternalObject, Instance)) else None
+
+
 def function_of(value: Value) -> Function | None:
     """Return the project's function behind a callable."""
     while isinstance(value, values.Bound):

@@ -31,7 +31,5 @@ class NestedTpuComputation(Rule):
                 f" `{outer.kind}` builds: TPU computations cannot be nested; call {name} directly",
                 # tensorflow/python/tpu/tpu_replication.py: "TPU computations cannot be nested".
                 certainty=on_tpu_if(outer, inner.context, is_certain),
-                trace=traces.path_to_site(
-                    outer, inner.context, inner.site, f"`{inner.kind}` compiles {name} again"
-                ),
+                trace=traces.path_to(outer, inner, f"`{inner.kind}` compiles {name} again"),
             )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
 
 from tpulint.absint.domain.events import Cluster, Computation, Tensor, Use
 from tpulint.absint.domain.objects import ExternalObject, Instance
@@ -49,17 +48,12 @@ class HostValueEscapes(Rule):
                 )
 
 
-class Escape(NamedTuple):
-    """The device takes at `use` a tensor that `cluster` made and did not return."""
+def escapes(computation: Computation) -> Iterable[tuple[Use, Cluster, Certainty]]:
+    """Return the first use on the device of every tensor that got out, the surest first.
 
-    use: Use
-    cluster: Cluster
-    certainty: Certainty
-
-
-def escapes(computation: Computation) -> Iterable[Escape]:
-    """Return the first use on the device of every tensor that got out, the surest first."""
-    by_tensor: dict[int, Escape] = {}
+    With each comes the cluster that made the tensor and did not return it.
+    """
+    by_tensor: dict[int, tuple[Use, Cluster, Certainty]] = {}
     for use in computation.uses:
         home = use.tensor.made
         cluster = home.cluster if home is not None else None
@@ -77,8 +71,8 @@ def escapes(computation: Computation) -> Iterable[Escape]:
         )
         before = by_tensor.get(id(use.tensor))
         # Of several uses a definite one says more than the first.
-        if before is None or before.certainty is not certainty is Certainty.DEFINITE:
-            by_tensor[id(use.tensor)] = Escape(use, cluster, certainty)
+        if before is None or before[-1] is not certainty is Certainty.DEFINITE:
+            by_tensor[id(use.tensor)] = use, cluster, certainty
     return by_tensor.values()
 
 

@@ -10,15 +10,9 @@ from tpulint.diagnostics import traces
 from tpulint.finding import Certainty, Severity
 from tpulint.frontends.tensorflow.knowledge import names
 from tpulint.frontends.tensorflow.program import Program
+from tpulint.queries import launches
 from tpulint.queries.certainty import definite_if
-from tpulint.queries.entry_calls import constant_int, estimator_of, may_use_tpu, tpu_config
-from tpulint.queries.launches import (
-    is_few,
-    is_of_contrib,
-    is_training_on_tpu,
-    step_loops,
-    steps_of_epoch,
-)
+from tpulint.queries.entry_calls import constant_int, fed_estimators, tpu_config
 from tpulint.rules.base import Report, Rule, register
 
 # keras/src/trainers/trainer.py, and its names in TensorFlow 2.2 and 2.3.
@@ -38,12 +32,12 @@ class OneStepPerLaunch(Rule):
 
     def check(self, program: Program, report: Report) -> None:
         for computation in program.computations:
-            if computation.call.last == "fit" and is_training_on_tpu(computation):
+            if computation.call.last == "fit" and launches.is_training_on_tpu(computation):
                 check_fit(program, computation, report)
-        for steps in step_loops(program):
+        for steps in launches.step_loops(program):
             report(
                 steps.launch.site.span,
-                f"this loop of Python trains with {launches(steps.rounds)}, and the TPU waits for"
+                f"this loop of Python trains with {per_step(steps.rounds)}, and the TPU waits for"
                 f" it between two of them: {IN_A_FUNCTION}",
                 certainty=definite_if(steps.is_sure),
                 trace=(
@@ -55,7 +49,7 @@ class OneStepPerLaunch(Rule):
         check_estimators(program, report)
 
 
-def launches(steps: int | None, unit: str = "") -> str:
+def per_step(steps: int | None, unit: str = "") -> str:
     """Return the number of launches in words."""
     return (
         "a launch for each step" if steps is None else f"a launch for each of {steps:,} steps{unit}"
@@ -76,12 +70,12 @@ def check_fit(program: Program, computation: Computation, report: Report) -> Non
     if isinstance(model, (ExternalObject, Instance)) and model.attributes.keys() & set(SETTINGS):
         return
     steps = steps_of_fit(program, fit)
-    if len(compiles) != 1 or not launches_each_step(compiles[0]) or is_few(steps):
+    if len(compiles) != 1 or not launches_each_step(compiles[0]) or launches.is_few(steps):
         return
     chunk = 100 if steps is None or steps >= 200 else steps
     report(
         compiles[0].site.span,
-        f"`fit` trains with {launches(steps, ' of an epoch')}, and the TPU waits for Python between"
+        f"`fit` trains with {per_step(steps, ' of an epoch')}, and the TPU waits for Python between"
         f" two of them: pass `{setting}={chunk}`{place}",
         certainty=definite_if(
             computation.certainty is Certainty.DEFINITE,
@@ -99,7 +93,7 @@ def check_fit(program: Program, computation: Computation, report: Report) -> Non
 
 def setting_at(program: Program, fit: ApiCall) -> str | None:
     """Return the argument that sets the steps in the TensorFlow of a `fit`; None if it has none."""
-    if is_of_contrib(program, fit.context):
+    if launches.is_of_contrib(program, fit.context):
         return OLD_SETTING
     target = program.targets.of(fit.site.module.filename)
     if target.stated and not target.mask & ~names.until(LAST_WITHOUT_SETTING):
@@ -122,7 +116,7 @@ def steps_of_fit(program: Program, fit: ApiCall) -> int | None:
     if steps not in (None, NONE):
         return constant_int(steps)
     feeds = [feed for feed in program.feeds if feed.site == fit.site]
-    return steps_of_epoch(feeds[0]) if len(feeds) == 1 else None
+    return launches.steps_of_epoch(feeds[0]) if len(feeds) == 1 else None
 
 
 def check_estimators(program: Program, report: Report) -> None:
@@ -130,14 +124,18 @@ def check_estimators(program: Program, report: Report) -> None:
         number = config.argument("iterations_per_loop", 0)
         if number is None or number.value != Const(1):
             continue
-        feeds = [feed for feed in program.feeds if trains_by(program, feed, config)]
+        feeds = [
+            feed
+            for feed, estimator in fed_estimators(program)
+            if feed.kind == "train" and tpu_config(estimator) is config.result
+        ]
         amounts = [steps_of_training(feed, program) for feed in feeds]
-        if not feeds or any(map(is_few, amounts)):
+        if not feeds or any(map(launches.is_few, amounts)):
             continue
         steps = amounts[0] if len(amounts) == 1 else None
         report(
             number.site.span,
-            f"the estimator trains with {launches(steps)}, and the host waits for each: pass"
+            f"the estimator trains with {per_step(steps)}, and the host waits for each: pass"
             " `iterations_per_loop=100` or more",
             certainty=definite_if(steps is not None, not config.context.is_guess),
             trace=(
@@ -146,14 +144,6 @@ def check_estimators(program: Program, report: Report) -> None:
             ),
             doubt="if it trains many steps",
         )
-
-
-def trains_by(program: Program, feed: Feed, config: ApiCall) -> bool:
-    """Return whether `feed` trains a TPUEstimator that has this TPUConfig."""
-    estimator = estimator_of(program, feed) if feed.kind == "train" else None
-    if estimator is None or not may_use_tpu(estimator):
-        return False
-    return tpu_config(estimator) is config.result
 
 
 def steps_of_training(feed: Feed, program: Program) -> int | None:

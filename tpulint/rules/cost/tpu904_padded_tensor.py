@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tpulint.absint.domain.events import ApiCall, Tensor
 from tpulint.absint.domain.objects import Sequence
-from tpulint.diagnostics.traces import path_to_site
+from tpulint.diagnostics.traces import path_to
 from tpulint.file_facts import is_test
 from tpulint.finding import Certainty, Severity
 from tpulint.frontends.tensorflow.knowledge.tf_names import is_tensorflow
@@ -41,7 +41,7 @@ class PaddedTensor(Rule):
                 f" elements: {factor:.3g} x the memory, {readable_bytes(size)} takes"
                 f" {readable_bytes(size * factor)}; make the large dimension the last one",
                 certainty=Certainty.POSSIBLE,  # the compiler may choose another layout
-                trace=path_to_site(computation, call.context, call.site, "makes the tensor"),
+                trace=path_to(computation, call, "makes the tensor"),
                 doubt="if XLA keeps it in this order and does not fuse it away",
             )
 

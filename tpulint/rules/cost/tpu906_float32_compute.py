@@ -55,7 +55,7 @@ class Float32Compute(Rule):
                 first.certainty is Certainty.DEFINITE,
                 not context.is_guess,
                 # Whoever starts the program was read, and all modules, which could set a policy.
-                not any(scope.kind == NO_KNOWN_CALLER for scope in context.scopes),
+                not context.is_inside(NO_KNOWN_CALLER),
                 program.importers.keys() <= {module.path for module in program.modules},
             ),
             trace=(traces.host_step(first.site, "trains in float32"),),

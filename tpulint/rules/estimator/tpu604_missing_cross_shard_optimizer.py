@@ -7,9 +7,9 @@ from tpulint.absint.domain.events import ApiCall, Computation, Tensor
 from tpulint.absint.domain.objects import Class, ExternalObject, Function, Instance, mro
 from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.structures import tensors
-from tpulint.absint.domain.values import NONE, UNKNOWN, External, Opaque, Value
+from tpulint.absint.domain.values import NONE, UNKNOWN, Opaque, Value
 from tpulint.diagnostics.fixes import in_cross_shard_optimizer
-from tpulint.diagnostics.traces import path_to_site
+from tpulint.diagnostics.traces import path_to, path_to_site
 from tpulint.finding import Applicability, Certainty, Severity
 from tpulint.frontends.tensorflow.knowledge import naming, tf_names
 from tpulint.frontends.tensorflow.program import Program
@@ -41,9 +41,7 @@ class MissingCrossShardOptimizer(Rule):
                     f"`{WRAPPER}` wraps an operation here, where TensorFlow raises a TypeError:"
                     " wrap the optimizer, before it makes the operation",
                     certainty=definite_if(not wrapper.context.is_guess, is_definite),
-                    trace=path_to_site(
-                        computation, wrapper.context, wrapper.site, "wraps no optimizer"
-                    ),
+                    trace=path_to(computation, wrapper, "wraps no optimizer"),
                 )
             certainty = _certainty_of_replicas(computation)
             if certainty is None:
@@ -281,17 +279,20 @@ def _holds_bare(wrapper: ExternalObject) -> bool:
 
 
 def _is_optimizer(instance: Instance) -> bool:
-    outside = [base for base in mro(instance.cls) if isinstance(base, External)]
-    return any(naming.OPTIMIZER.is_in(base.last) for base in outside)
+    return any(naming.OPTIMIZER.is_in(base.last) for base in instance.cls.outer_bases)
 
 
 def _is_bare_class(optimizer: Instance) -> bool:
     """Return whether a project's optimizer sums nothing, nor does any object that it holds."""
     parts: list[ExternalObject | Instance] = [optimizer]
-    return all(
-        _sums_nothing(part) if isinstance(part, Instance) else _is_bare_part(part)
-        for part in reachable(parts, _held, id)
-    )
+    for part in reachable(parts, _held, id):
+        if isinstance(part, Instance):
+            if not _sums_nothing(part):
+                return False
+        # What is made of a project's object may hold its holder.
+        elif any(isinstance(value, Instance) for _, value in part.arguments) or not is_bare(part):
+            return False
+    return True
 
 
 def _held(holder: ExternalObject | Instance) -> list[ExternalObject | Instance]:
@@ -302,18 +303,13 @@ def _held(holder: ExternalObject | Instance) -> list[ExternalObject | Instance]:
     return [value for value in values if isinstance(value, (ExternalObject, Instance))]
 
 
-def _is_bare_part(part: ExternalObject) -> bool:
-    """Return whether this is bare; what is made of a project's object may hold its holder."""
-    return not any(isinstance(value, Instance) for _, value in part.arguments) and is_bare(part)
-
-
 def _sums_nothing(optimizer: Instance) -> bool:
     """Return whether the class is a TensorFlow optimizer that names no sum."""
-    bases = mro(optimizer.cls)
-    outside = [base for base in bases if isinstance(base, External)]
+    outside = optimizer.cls.outer_bases
     if any(not tf_names.is_tensorflow(base.path) and base.last != "object" for base in outside):
         return False
-    members = [item for base in bases if isinstance(base, Class) for item in base.names.values()]
+    classes = [base for base in mro(optimizer.cls) if isinstance(base, Class)]
+    members = [item for cls in classes for item in cls.names.values()]
     mentions = {base.last for base in outside}
     mentions.update(*(item.code.mentions for item in members if isinstance(item, Function)))
     # The optimizer in a wrapper may be one that sums, if it is not seen.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from itertools import chain
-from typing import NamedTuple
 
 from tpulint.absint.domain.events import ApiCall, Tensor
 from tpulint.absint.domain.objects import ExternalObject
@@ -31,6 +30,7 @@ FIXES = frozenset(["set_shape", "ensure_shape", "reshape", "assert_element_shape
 PADS = frozenset(["pad", "concat", "concatenate"])
 FIRST = (Const(0), NONE)  # the axis along which batches get longer
 POSSIBLE, UNLIKELY = Certainty.POSSIBLE, Certainty.UNLIKELY
+Fault = tuple[str, Certainty]  # what comes of a smaller last batch, and how sure that is
 
 
 @register
@@ -58,28 +58,23 @@ class MissingDropRemainder(Rule):
                 batches = [*batches, None]  # nobody sees which of several iterators feeds the TPU
             for batch in filter(None, batches):
                 fault = _fault(program, feed, batch, batches)
-                if fault is not None:
-                    report(
-                        batch.site.span,
-                        f"`{batch.last}` without `drop_remainder=True` feeds the TPU: {fault.why};"
-                        " pass `drop_remainder=True`",
-                        certainty=fault.certainty,
-                        trace=(
-                            traces.host_step(feed.site, "takes its input from this pipeline"),
-                            traces.host_step(
-                                batch.site, "makes batches of which the last may be smaller"
-                            ),
+                if fault is None:
+                    continue
+                why, certainty = fault
+                report(
+                    batch.site.span,
+                    f"`{batch.last}` without `drop_remainder=True` feeds the TPU: {why}; pass"
+                    " `drop_remainder=True`",
+                    certainty=certainty,
+                    trace=(
+                        traces.host_step(feed.site, "takes its input from this pipeline"),
+                        traces.host_step(
+                            batch.site, "makes batches of which the last may be smaller"
                         ),
-                        fix=of_one_size(batch, is_never_short=_is_never_short(program, batch.site)),
-                        doubt=DOUBTS.get(fault.why, UNLESS_EVEN),
-                    )
-
-
-class _Fault(NamedTuple):
-    """What comes of a smaller last batch, and how sure that is."""
-
-    why: str
-    certainty: Certainty
+                    ),
+                    fix=of_one_size(batch, is_never_short=_is_never_short(program, batch.site)),
+                    doubt=DOUBTS.get(why, UNLESS_EVEN),
+                )
 
 
 NO_STATIC_SIZE = "the batch has no static size, which TPUEstimator requires"
@@ -105,7 +100,7 @@ DOUBTS = {
 
 def _fault(
     program: Program, feed: Feed, batch: ExternalObject, batches: list[ExternalObject | None]
-) -> _Fault | None:
+) -> Fault | None:
     """Return what a smaller last batch does on the TPU, None where the author expects it."""
     if not pipelines.keeps_remainder(batch):
         return None
@@ -113,12 +108,13 @@ def _fault(
     if isinstance(feed.owner, Strategy):
         if is_looked_up(program, feed):
             is_certain = len(batches) == 1 and not feed.context.is_guess
-            return _Fault(NO_TABLE_SIZE, definite_if(is_certain))
+            return NO_TABLE_SIZE, definite_if(is_certain)
         # On one way to the TPU the program drops it: so it knows about it.
         return None if dropping else _fault_of_strategy(program, feed, batch)
-    by_hand = _set_by_hand(pipelines.calls_behind(program, feed, batch), batch)
+    later = pipelines.calls_behind(program, feed, batch)
+    is_set, fits, why = _set_by_hand(later, batch)
     # The graph has a static size, which a smaller last batch does not have when it comes.
-    if by_hand.is_sure and (dropping or by_hand.fits):
+    if is_set and (dropping or fits):
         return None
     if dropping:
         starts = {id(source) for other in dropping for source in pipelines.sources(other)}
@@ -127,29 +123,21 @@ def _fault(
             for source in pipelines.sources(batch)
         )
         # Of one dataset the program drops the remainder where it must; of another it forgot to.
-        return None if chosen or leaves_tpu(batch.context) else _Fault(NO_STATIC_SIZE, POSSIBLE)
-    if by_hand.why:
+        return None if chosen or leaves_tpu(batch.context) else (NO_STATIC_SIZE, POSSIBLE)
+    if why:
         knows = has_two_ways(pipelines.seen_data_of(program, feed), batch)
-        return None if knows else _Fault(by_hand.why, POSSIBLE)
+        return None if knows else (why, POSSIBLE)
     is_certain = all(other is not None and pipelines.keeps_remainder(other) for other in batches)
     is_seen = not _is_unseen(batch)
-    return _Fault(NO_STATIC_SIZE, definite_if(is_certain, is_seen, not feed.context.is_guess))
+    return NO_STATIC_SIZE, definite_if(is_certain, is_seen, not feed.context.is_guess)
 
 
-class _ByHand(NamedTuple):
-    """What the program does to give batches a static size.
+def _set_by_hand(later: list[ApiCall], batch: ExternalObject) -> tuple[bool, bool, str]:
+    """Return how far the calls behind a batch set its size.
 
-    is_sure: every component has one on every way. fits: no batch of another size comes. why: what
-    is left to fear.
+    That is whether every component has one on every way, whether no batch of another size comes,
+    and what is left to fear.
     """
-
-    is_sure: bool
-    fits: bool
-    why: str
-
-
-def _set_by_hand(later: list[ApiCall], batch: ExternalObject) -> _ByHand:
-    """Return how far the calls behind a batch set its size."""
     fixes = [call for call in later if call.last in FIXES]
     is_padded = any(map(_fills_up, later))
     is_sure = _is_always_called([call for call in fixes if _sets_component(call)], batch)
@@ -160,7 +148,7 @@ def _set_by_hand(later: list[ApiCall], batch: ExternalObject) -> _ByHand:
     )
     fits = is_padded or is_whole or pipelines.is_endless(origin)
     why = SET_BY_HAND if is_fixed and not fits else MAY_BE_SET if fixes else ""
-    return _ByHand(is_sure or (is_fixed and is_padded), fits, why)
+    return is_sure or (is_fixed and is_padded), fits, why
 
 
 def _sets_component(call: ApiCall) -> bool:
@@ -228,7 +216,7 @@ def is_looked_up(program: Program, feed: Feed) -> bool:
     )
 
 
-def _fault_of_strategy(program: Program, feed: Feed, batch: ExternalObject) -> _Fault | None:
+def _fault_of_strategy(program: Program, feed: Feed, batch: ExternalObject) -> Fault | None:
     """Return what a smaller batch does to a TPUStrategy, None where the author expects it.
 
     Where the call says explicitly what to drop, the author wants the remainder; and most
@@ -249,23 +237,23 @@ def _fault_of_strategy(program: Program, feed: Feed, batch: ExternalObject) -> _
             if other.kind == "fit" and other.site is feed.site
             for other_batch in pipelines.last_batches(pipelines.data_of(program, other))
         )
-        return _Fault(OTHER_SIZE, POSSIBLE) if is_forgotten and not endless else None
+        return (OTHER_SIZE, POSSIBLE) if is_forgotten and not endless else None
     if endless:  # no batch is smaller, but the program is compiled as if one could be
-        return _Fault(DYNAMIC, UNLIKELY) if feed.kind == "fit" and not written else None
+        return (DYNAMIC, UNLIKELY) if feed.kind == "fit" and not written else None
     if (
         feed.kind == "distribute"
         and not pipelines.comes_out_even(batch)
         and pipelines.fixes_rows(program, feed)
     ):
-        return _Fault(SET_IN_STEP, POSSIBLE)
+        return SET_IN_STEP, POSSIBLE
     # A file that drops other remainders may have forgotten this one, also where it evaluates.
     drops_others = pipelines.drops_remainders(batch.site.module)
     is_wanted = not drops_others and pipelines.is_for_inference(program, feed)
     if written or is_wanted or pipelines.comes_out_even(batch):
         return None
     if feed.kind == "distribute" and pipelines.takes_mean(program, feed):
-        return _Fault(NO_ROWS, POSSIBLE)
-    return _Fault(OTHER_SIZE, POSSIBLE if drops_others else UNLIKELY)
+        return NO_ROWS, POSSIBLE
+    return OTHER_SIZE, POSSIBLE if drops_others else UNLIKELY
 
 
 def _is_never_short(program: Program, site: Site | None) -> bool:

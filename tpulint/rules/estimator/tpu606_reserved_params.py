@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from itertools import chain
 
 from tpulint.absint.domain.events import ApiCall
 from tpulint.absint.domain.objects import ExternalObject, Mapping
@@ -123,7 +122,7 @@ def is_off_by_default(program: Program, estimator: ApiCall) -> bool:
     if not isinstance(use_tpu, External):
         return False
     flag = Const(entry_calls.flag_name(use_tpu))
-    for call in chain(*(program.named.get(name, ()) for name in ("DEFINE_bool", "DEFINE_boolean"))):
+    for call in program.named_any(("DEFINE_bool", "DEFINE_boolean")):
         name, default = call.value("name", 0), call.value("default", 1)
         if name == flag and default is not None and call.site.module is estimator.site.module:
             return default == Const(False)

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tpulint.absint.domain.events import ApiCall, Argument, Computation, Context, Tensor, Variable
-from tpulint.absint.domain.objects import ExternalObject, Instance, Mapping, Sequence
+from tpulint.absint.domain.events import ApiCall, Argument, Computation, Tensor, Variable
+from tpulint.absint.domain.objects import ExternalObject, Instance, Mapping, Sequence, made_at
 from tpulint.absint.domain.program import Feed
 from tpulint.absint.domain.structures import end_of, start_of
 from tpulint.absint.domain.values import NONE, Const, Opaque, Text, Value
@@ -149,12 +149,7 @@ def _is_written_here(call: ApiCall, path: Value) -> bool:
 
 def _strategy_of(program: Program, held: Value, depth: int) -> Strategy | None:
     """Return the TPUStrategy under whose scope something that is saved was made."""
-    place: Context | None = None
-    if isinstance(held, Variable):
-        place = held.made
-    elif isinstance(held, (ExternalObject, Instance)):
-        place = held.context
-    strategy = scope_strategy(place)
+    strategy = scope_strategy(held.made if isinstance(held, Variable) else made_at(held))
     # These hold what is saved, and no variable but a counter on this machine.
     holders = ("Checkpoint", "CheckpointManager")
     is_holder = isinstance(held, ExternalObject) and held.last in holders
@@ -316,9 +311,7 @@ def _check_initial(computation: Computation, report: Report) -> None:
                 "the host of a remote TPU reads this checkpoint, but cannot read"
                 f" {f'`{start}`' if start else 'this folder'}: copy it to Cloud Storage",
                 certainty=definite_if(certainty is Certainty.DEFINITE, not call.context.is_guess),
-                trace=traces.path_to_site(
-                    computation, call.context, call.site, "reads the checkpoint"
-                ),
+                trace=traces.path_to(computation, call, "reads the checkpoint"),
             )
 
 

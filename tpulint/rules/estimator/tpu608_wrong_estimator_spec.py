@@ -10,17 +10,11 @@ from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.values import NONE, Const, Partial, Value
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.fixes import for_tpus
-from tpulint.diagnostics.traces import device_path, path_to_site
+from tpulint.diagnostics.traces import device_path, path_to
 from tpulint.finding import Applicability, Severity
 from tpulint.frontends.tensorflow.arity import signature_of
 from tpulint.frontends.tensorflow.branch_tests import asked, asks_about, is_for, words_of
-from tpulint.frontends.tensorflow.knowledge import naming
-from tpulint.frontends.tensorflow.knowledge.tf_names import (
-    GIVES_ONE_TENSOR,
-    HOST_FUNCTIONS,
-    MODEL_FN,
-    is_tensorflow,
-)
+from tpulint.frontends.tensorflow.knowledge import naming, tf_names
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.certainty import definite_if, doubt_about_guess, is_on_tpu, on_tpu_if
 from tpulint.rules.base import Report, Rule, register
@@ -45,13 +39,13 @@ class WrongEstimatorSpec(Rule):
         _check_configurations(program, report)
         predicting = {id(feed.owner) for feed in program.feeds if feed.kind == "predict"}
         for computation in program.computations:
-            if computation.kind != MODEL_FN:
+            if computation.kind != tf_names.MODEL_FN:
                 continue
             # By identity: a method of one of these names may give something else.
             single_tensors = {
                 id(call.result)
                 for call in computation.calls
-                if call.last in GIVES_ONE_TENSOR and isinstance(call.result, Tensor)
+                if call.last in tf_names.GIVES_ONE_TENSOR and isinstance(call.result, Tensor)
             }
             for call in computation.calls:
                 faults: list[tuple[Argument, str]] = []
@@ -75,7 +69,7 @@ class WrongEstimatorSpec(Rule):
                 f"`EstimatorSpec` is made here, but {use} on a TPU requires `TPUEstimatorSpec`:"
                 f" return one{WITH_METRICS if use == EVALUATION else ''}",
                 certainty=definite_if(is_certain, is_on_tpu(computation, spec.context)),
-                trace=path_to_site(computation, spec.context, spec.site, "makes the specification"),
+                trace=path_to(computation, spec, "makes the specification"),
                 fix=for_tpus(spec),
             )
 
@@ -83,17 +77,18 @@ class WrongEstimatorSpec(Rule):
 def _check_configurations(program: Program, report: Report) -> None:
     """Check the class of an estimator's configuration: tpu_estimator.py, `__init__`."""
     for estimator in program.all_named(["TPUEstimator"]):
-        argument = estimator.argument("config", 2) if is_tensorflow(estimator.path) else None
+        argument = estimator.argument("config", 2)
         configs = () if argument is None else argument.value.options
         # Those of Estimator, without the settings of a TPU.
         plain = [
             config
             for config in configs
             if isinstance(config, ExternalObject)
-            and is_tensorflow(config.path)
+            and tf_names.is_tensorflow(config.path)
             and config.path.endswith("estimator.RunConfig")
         ]
-        if argument is not None and len(plain) == len(configs):
+        is_tensorflows = tf_names.is_tensorflow(estimator.path)
+        if is_tensorflows and argument is not None and len(plain) == len(configs):
             report(
                 argument.site.span,
                 "`config` is a `RunConfig` of Estimator, which TPUEstimator refuses: make a"
@@ -107,7 +102,7 @@ def _check_configurations(program: Program, report: Report) -> None:
 
 def faults_of_pairs(call: ApiCall, single_tensors: set[int]) -> Iterator[tuple[Argument, str]]:
     """Yield the arguments that are no pair of a function and its tensors, whichever they are."""
-    for kind, position in HOST_FUNCTIONS.items():
+    for kind, position in tf_names.HOST_FUNCTIONS.items():
         argument = call.argument(kind, position)
         forms = [] if argument is None else _given_forms(argument.value, call.context)
         faults = [_fault(form, single_tensors) for form in forms]
@@ -154,19 +149,18 @@ def fault_of_predictions(call: ApiCall, single_tensors: set[int]) -> Iterator[tu
         for word, branch in asked(call.context)
     ):
         return
-    if all(is_no_dict(option, single_tensors) for option in predictions.value.options):
+    is_no_dict = all(
+        option.kind in ("list", "tuple")
+        if isinstance(option, Sequence)
+        else _is_tensor(option, single_tensors)
+        for option in predictions.value.options
+    )
+    if is_no_dict:
         yield (
             predictions,
             "`predictions` is no dict, the only form that TPUEstimator takes on a TPU: pass"
             ' `{"name": tensor}`',
         )
-
-
-def is_no_dict(value: Value, single_tensors: set[int]) -> bool:
-    """Return whether it is a tensor, or a list or tuple of them; some are known by their ids."""
-    if isinstance(value, Sequence):
-        return value.kind in ("list", "tuple")
-    return _is_tensor(value, single_tensors)
 
 
 def fault_of_scaffold(call: ApiCall) -> Iterator[tuple[Argument, str]]:
@@ -274,7 +268,7 @@ def plain_specifications(program: Program) -> Iterator[tuple[Computation, ApiCal
     """
     uses = {(id(feed.owner), USES[feed.kind]) for feed in program.feeds if feed.kind in USES}
     for computation in program.computations:
-        for use in USES.values() if computation.kind == MODEL_FN else ():
+        for use in USES.values() if computation.kind == tf_names.MODEL_FN else ():
             is_unsized = use == PREDICTION and not computation.predicts  # TPU610
             if is_unsized or (id(computation.call.result), use) not in uses:
                 continue

@@ -38,10 +38,7 @@ class BatchIgnoresParams(Rule):
     summary = "an input_fn whose batch size is not the one that TPUEstimator asks for"
 
     def check(self, program: Program, report: Report) -> None:
-        for feed in program.feeds:
-            estimator = entry_calls.estimator_of(program, feed)
-            if estimator is None or not entry_calls.may_use_tpu(estimator):
-                continue
+        for feed, estimator in entry_calls.fed_estimators(program):
             if entry_calls.broadcasts_input(program, estimator) is not False:
                 continue
             batches = [batch for batch in last_batches(data_of(program, feed)) if batch is not None]

@@ -8,14 +8,8 @@ from tpulint.diagnostics import traces
 from tpulint.finding import Severity
 from tpulint.frontends.tensorflow.knowledge.tf_names import BATCH_SIZES, is_tensorflow
 from tpulint.frontends.tensorflow.program import Program
+from tpulint.queries import entry_calls
 from tpulint.queries.certainty import definite_if
-from tpulint.queries.entry_calls import (
-    estimator_of,
-    may_evaluate_elsewhere,
-    may_use_tpu,
-    surely_used,
-    surely_uses_tpu,
-)
 from tpulint.rules.base import Report, Rule, register
 
 
@@ -36,29 +30,28 @@ class MissingBatchSize(Rule):
                 estimator.value(*BATCH_SIZES[use]) not in (None, NONE)
                 for use in ("evaluate", "predict")
             )
-            if may_use_tpu(estimator) and lacks(estimator, "train") and has_others:
+            if entry_calls.may_use_tpu(estimator) and lacks(estimator, "train") and has_others:
                 report(
                     estimator.site.span,
                     "`train_batch_size` is missing: on a TPU, the constructor raises a ValueError"
                     " without it, even if nothing is trained; pass it",
                     certainty=definite_if(
-                        surely_uses_tpu(estimator), not estimator.context.is_guess
+                        entry_calls.surely_uses_tpu(estimator), not estimator.context.is_guess
                     ),
                 )
-        for feed in program.feeds:
-            maker, use = estimator_of(program, feed), feed.kind
-            if maker is None or not is_tensorflow(maker.path) or not may_use_tpu(maker):
-                continue
+        for feed, maker in entry_calls.fed_estimators(program):
+            use = feed.kind
             # The constructor checks the size for training.
-            if use in ("evaluate", "predict") and lacks(maker, use):
+            is_checked = use in ("evaluate", "predict") and is_tensorflow(maker.path)
+            if is_checked and lacks(maker, use):
                 keyword, _ = BATCH_SIZES[use]
                 report(
                     feed.site.span,
                     f"`{keyword}` is missing: on a TPU, `{use}` raises a ValueError without it;"
                     " pass it to TPUEstimator",
                     certainty=definite_if(
-                        surely_used(maker, feed.context),
-                        use != "evaluate" or not may_evaluate_elsewhere(maker),
+                        entry_calls.surely_used(maker, feed.context),
+                        use != "evaluate" or not entry_calls.may_evaluate_elsewhere(maker),
                     ),
                     trace=(
                         traces.host_step(maker.site, f"gets no `{keyword}`"),

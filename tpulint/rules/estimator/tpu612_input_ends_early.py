@@ -16,9 +16,8 @@ from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.certainty import definite_if
 from tpulint.queries.entry_calls import (
     constant_int,
-    estimator_of,
+    fed_estimators,
     may_evaluate_elsewhere,
-    may_use_tpu,
     surely_used,
     tpu_config_value,
 )
@@ -42,9 +41,8 @@ class InputEndsEarly(Rule):
 
     def check(self, program: Program, report: Report) -> None:
         _check_taken(program, report)
-        for feed in program.feeds:
-            estimator = estimator_of(program, feed)
-            if estimator is None or feed.kind not in STEPS or not may_use_tpu(estimator):
+        for feed, estimator in fed_estimators(program):
+            if feed.kind not in STEPS:
                 continue
             _check_number(program, feed, estimator, report)
             steps = steps_of(program, feed)
@@ -198,7 +196,7 @@ def _rounds_since(program: Program, start: Context, call: ApiCall) -> tuple[list
         context.run == start.run
         and context.reached_whenever(start)
         and not (context.is_guess or context.is_tried)
-        and not any(scope.kind == DATA for scope in context.scopes)
+        and not context.is_inside(DATA)
         and [scope.site for scope in loops[: len(before)]] == [scope.site for scope in before]
     )
     inner = loops[len(before) :]

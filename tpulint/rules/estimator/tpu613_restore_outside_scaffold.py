@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from tpulint.absint.domain.events import ApiCall, Computation
-from tpulint.absint.domain.structures import tensors
+from tpulint.absint.domain.structures import all_tensors
+from tpulint.absint.domain.values import NONE
 from tpulint.diagnostics import traces
-from tpulint.finding import Severity, Step
+from tpulint.finding import Severity
 from tpulint.frontends.tensorflow.branch_tests import leaves_tpu
 from tpulint.frontends.tensorflow.knowledge import tf_names
 from tpulint.frontends.tensorflow.program import Program
@@ -48,6 +47,8 @@ class RestoreOutsideScaffold(Rule):
                 continue
             if call.site in in_scaffolds and context.conditions:
                 continue
+            # The first call that runs the estimator is where the variables are made.
+            fed = [feed for feed in program.feeds if estimator_of(program, feed) is estimator]
             report(
                 call.site.span,
                 f"`{call.last}` makes initializers that are part of the TPU computation, and"
@@ -62,10 +63,8 @@ class RestoreOutsideScaffold(Rule):
                 ),
                 doubt="unless no variable exists yet, and nothing is restored",
                 trace=(
-                    *trained_at(program, computation),
-                    *traces.path_to_site(
-                        computation, context, call.site, "makes initializers of variables"
-                    ),
+                    *(traces.host_step(feed.site, "initializes the variables") for feed in fed[:1]),
+                    *traces.path_to(computation, call, "makes initializers of variables"),
                 ),
             )
 
@@ -75,17 +74,7 @@ def is_model_built(computation: Computation, restore: ApiCall) -> bool:
     for call in computation.calls:
         if call is restore:
             return False
-        values = [call.receiver, *(argument.value for argument in call.arguments)]
-        if call.last in tf_names.VARIABLE_MAKERS or any(
-            value is not None and any(True for _ in tensors(value)) for value in values
-        ):
+        values = [call.receiver or NONE, *(argument.value for argument in call.arguments)]
+        if call.last in tf_names.VARIABLE_MAKERS or all_tensors(values):
             return True
     return True
-
-
-def trained_at(program: Program, computation: Computation) -> Iterator[Step]:
-    """Yield the first call that runs the estimator of a model_fn."""
-    for feed in program.feeds:
-        if estimator_of(program, feed) is computation.call:
-            yield traces.host_step(feed.site, "initializes the variables")
-            return

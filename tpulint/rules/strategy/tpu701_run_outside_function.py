@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from tpulint.absint.domain.events import Context
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.fixes import step_compiled
-from tpulint.finding import HOST_LANE, Applicability, Certainty, Severity
+from tpulint.finding import Applicability, Certainty, Severity
 from tpulint.frontends.tensorflow.knowledge import tf_names
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.eager_calls import is_eager, is_traced_function
@@ -33,9 +32,6 @@ class RunOutsideFunction(Rule):
                     f" TPUStrategy cannot run a step eagerly; call `{run}` in a tf.function",
                     # The check in TensorFlow came with the name `run`.
                     certainty=computation.certainty if run == "run" else Certainty.POSSIBLE,
-                    trace=(
-                        *traces.calls(HOST_LANE, Context(), computation.context),
-                        traces.host_step(computation.site, f"calls `{run}` eagerly"),
-                    ),
+                    trace=traces.host_path(computation, f"calls `{run}` eagerly"),
                     fix=step_compiled(function, computation.site),
                 )

@@ -10,7 +10,7 @@ from tpulint.diagnostics.fixes import without_scope
 from tpulint.finding import Applicability, Certainty, Severity
 from tpulint.frontends.tensorflow.knowledge import tf_names
 from tpulint.frontends.tensorflow.program import Program
-from tpulint.frontends.tensorflow.strategy import SCOPE, Strategy
+from tpulint.frontends.tensorflow.strategy import SCOPE, Strategy, is_of_tpu
 from tpulint.queries.certainty import definite_if
 from tpulint.queries.eager_calls import is_built_in_graph, may_be_tpus
 from tpulint.queries.strategies import is_on_replica, strategy_of
@@ -42,14 +42,12 @@ class ScopeInStep(Rule):
                         certainty=definite_if(
                             not context.with_blocks(UNSEEN), not context.is_guess
                         ),
-                        trace=traces.path_to_site(
-                            computation, context, call.site, "enters the scope on a replica"
-                        ),
+                        trace=traces.path_to(computation, call, "enters the scope on a replica"),
                         fix=without_scope(call.site),
                     )
             for scope, loop in scopes_in_loops(computation):
-                is_tpus = isinstance(scope.payload, Strategy) and scope.payload.kind == "tpu"
-                is_sure = is_tpus and not scope.is_uncertain and not computation.context.is_guess
+                is_certain_scope = is_of_tpu(scope.payload) and not scope.is_uncertain
+                is_sure = is_certain_scope and not computation.context.is_guess
                 report(
                     scope.site.span,
                     "`strategy.scope()` is entered again around each step of this loop: enter it"

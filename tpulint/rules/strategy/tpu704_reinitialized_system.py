@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from itertools import chain, takewhile
+from typing import NamedTuple
 
 from tpulint.absint.domain.context import GUARD, LOOP, Scope
-from tpulint.absint.domain.events import Access, ApiCall, Context
-from tpulint.absint.domain.objects import ExternalObject, Instance, Sequence
+from tpulint.absint.domain.events import ApiCall
+from tpulint.absint.domain.objects import ExternalObject, Sequence, made_at
 from tpulint.absint.domain.values import UNKNOWN, Const, Value
 from tpulint.diagnostics import traces
-from tpulint.finding import HOST_LANE, Severity
+from tpulint.finding import Severity
 from tpulint.frontends.tensorflow.knowledge import tf_names
 from tpulint.frontends.tensorflow.knowledge.strategies import INITIALIZES, SHUTS_DOWN
 from tpulint.frontends.tensorflow.program import Program
-from tpulint.frontends.tensorflow.strategy import Strategy, scope_strategy
+from tpulint.frontends.tensorflow.strategy import is_of_tpu, scope_strategy
 from tpulint.queries.certainty import definite_if
 from tpulint.queries.strategies import has_variables
 from tpulint.rules.base import Report, Rule, register
@@ -24,15 +25,19 @@ from tpulint.syntax.nodes import For, Jump, Return, walk
 RELEVANT = INITIALIZES | SHUTS_DOWN | tf_names.TPU_STRATEGIES | tf_names.STRATEGY_RUN | {"scope"}
 # A model's variables can be written after that, and its optimizer is made anew by `compile`.
 RESTORES = frozenset(["load_weights", "set_weights"])
-# tensorflow/python/tpu/tpu_strategy_util.py, `initialize_tpu_system`: it clears the eager context
-# of the TPU, and with it every variable and every compiled program.
-HARM = {
-    True: "the variables of the strategy on it are lost",  # a scope was entered
-    False: "a strategy was already built on it",
-}
-
 RESOLVER = ("cluster_resolver", 0)
-Accesses = Mapping[int, Iterable[Access]]  # by the identity of the call that builds the step
+
+
+class Initialization(NamedTuple):
+    """A call that initializes the system, and the calls of that run before and after it.
+
+    earlier: those since the last shutdown, which leaves nothing on the system.
+    """
+
+    program: Program
+    call: ApiCall
+    earlier: list[ApiCall]
+    later: list[ApiCall]
 
 
 @register
@@ -46,27 +51,22 @@ class ReinitializedSystem(Rule):
         runs: defaultdict[int, list[ApiCall]] = defaultdict(list)
         for call in program.named_any({*RELEVANT, *RESTORES, *tf_names.STEPS, "compile"}):
             runs[call.context.run].append(call)
-        accesses = {id(built.call): built.accesses for built in program.computations}
         for calls in runs.values():
-            begin = 0  # after the last shutdown, which leaves nothing on the system
+            begin = 0
             for number, call in enumerate(calls):
                 if call.last in SHUTS_DOWN:
                     begin = number + 1
                 elif call.last in INITIALIZES:
-                    earlier, later = calls[begin:number], calls[number + 1 :]
-                    _check_initialization(program, call, earlier, later, accesses, report)
-                    _check_rounds(call, later, report)
+                    around = calls[begin:number], calls[number + 1 :]
+                    _check_initialization(Initialization(program, call, *around), report)
+                    _check_rounds(call, around[1], report)
 
 
-def _check_initialization(
-    program: Program,
-    call: ApiCall,
-    earlier: list[ApiCall],
-    later: list[ApiCall],
-    accesses: Accesses,
-    report: Report,
-) -> None:
-    """Report an initialization that clears what `earlier` calls built on the system."""
+# tensorflow/python/tpu/tpu_strategy_util.py, `initialize_tpu_system`: it clears the eager context
+# of the TPU, and with it every variable and every compiled program.
+def _check_initialization(initialization: Initialization, report: Report) -> None:
+    """Report an initialization that clears what earlier calls built on the system."""
+    _, call, earlier, later = initialization
     reachable = [other for other in earlier if _may_follow(other, call)]
     initializations = [other for other in reachable if other.last in INITIALIZES]
     if any(_may_be_different_tpus(other, call) for other in initializations):
@@ -79,7 +79,7 @@ def _check_initialization(
         return
     entered = {id(scope.receiver) for scope in scopes if not scope.context.is_guess}
     lost = entered - {id(other.receiver) for other in later if other.last == "scope"}
-    steps = _steps_with_lost(program, call, lost, earlier, later, accesses)
+    steps = _steps_with_lost(initialization, lost)
     use = next(chain(_uses_of_lost(call, lost, later), steps), None)
     # Sections of a notebook stand for themselves: each begins with a strategy of its own.
     is_section = any(other.last in tf_names.TPU_STRATEGIES for other in later)
@@ -95,15 +95,15 @@ def _check_initialization(
     first = (scopes or strategies)[0]
     trace = [
         traces.host_step(first.site, describe(first)),
-        *traces.calls(HOST_LANE, Context(), call.context),
-        traces.host_step(call.site, "initializes the system, and clears it"),
+        *traces.host_path(call, "initializes the system, and clears it"),
     ]
     if use is not None:
         trace.append(traces.host_step(use.site, f"`{use.last}` needs what is lost"))
+    lost_things = "the variables of the strategy on it are lost"
+    harm = lost_things if scopes else "a strategy was already built on it"
     report(
         call.site.span,
-        f"initializing the TPU system clears the TPU: {HARM[bool(scopes)]}; initialize it once,"
-        " first",
+        f"initializing the TPU system clears the TPU: {harm}; initialize it once, first",
         certainty=definite_if(
             use is not None or any(_still_holds(scope, call) for scope in scopes),
             # A scope that is entered afterwards makes new variables: it may be cleared on purpose.
@@ -145,8 +145,7 @@ def _check_rounds(call: ApiCall, later: list[ApiCall], report: Report) -> None:
         " loop",
         certainty=definite_if(not use.context.is_guess, not ends_early, len(rounds) > 1),
         trace=(
-            *traces.calls(HOST_LANE, Context(), call.context),
-            traces.host_step(call.site, "initializes the system, and clears it"),
+            *traces.host_path(call, "initializes the system, and clears it"),
             traces.host_step(made_in[0].site, describe(made_in[0])),
             traces.host_step(use.site, f"`{use.last}` needs what is lost"),
         ),
@@ -157,20 +156,20 @@ def _use_of_collected(loop: Scope, strategies: set[int], later: list[ApiCall]) -
     """Return where every model of a list is used after `loop`, whose rounds have put one there."""
     for other in later:
         model = other.receiver
-        if other.last not in tf_names.STEPS or not isinstance(model, (ExternalObject, Instance)):
-            continue
-        is_after = model.context is not None and loop in model.context.scopes
-        is_after = is_after and loop not in other.context.scopes
+        place = made_at(model)
         if (
-            is_after
-            and _is_made_for(model, strategies)
+            other.last in tf_names.STEPS
+            and place is not None
+            and loop in place.scopes
+            and loop not in other.context.scopes
+            and id(scope_strategy(place)) in strategies
             and any(_collects(scope.payload, model, loop) for scope in other.context.scopes)
         ):
             return other
     return None
 
 
-def _collects(items: object, model: Value, loop: Scope) -> bool:
+def _collects(items: object, model: Value | None, loop: Scope) -> bool:
     """Return whether a list that was made before `loop`, in the same file, holds the model."""
     if not isinstance(items, Sequence) or not any(item is model for item in items.items):
         return False
@@ -195,9 +194,7 @@ def _uses_of_lost(call: ApiCall, strategies: set[int], later: list[ApiCall]) -> 
 
 def _is_made_for(model: Value | None, strategies: set[int]) -> bool:
     """Return whether a model was made under the scope of one of these strategies."""
-    if not isinstance(model, (ExternalObject, Instance)):
-        return False
-    return id(scope_strategy(model.context)) in strategies
+    return id(scope_strategy(made_at(model))) in strategies
 
 
 def _is_restored(step: ApiCall, earlier: list[ApiCall]) -> bool:
@@ -230,18 +227,13 @@ def _are_restored(call: ApiCall, strategies: set[int], later: list[ApiCall]) -> 
     return is_any and next(_uses_of_lost(call, strategies, later), None) is None
 
 
-def _steps_with_lost(
-    program: Program,
-    call: ApiCall,
-    strategies: set[int],
-    earlier: list[ApiCall],
-    later: list[ApiCall],
-    accesses: Accesses,
-) -> Iterator[ApiCall]:
+def _steps_with_lost(initialization: Initialization, strategies: set[int]) -> Iterator[ApiCall]:
     """Yield the steps that certainly use a variable which was made for one of `strategies`.
 
-    Some models make their weights in their first step, which may be an `earlier` one.
+    Some models make their weights in their first step, which may be an earlier one.
     """
+    program, call, earlier, later = initialization
+    accesses = {id(built.call): built.accesses for built in program.computations}
     used = {access.variable for step in earlier for access in accesses.get(id(step), ())}
     for other in takewhile(lambda other: not _restores(other, strategies), later):
         runs_too = call.context.conditions <= other.context.conditions
@@ -281,8 +273,7 @@ def _may_follow(earlier: ApiCall, later: ApiCall) -> bool:
 
 
 def _enters_tpu_scope(call: ApiCall) -> bool:
-    is_tpu = isinstance(call.receiver, Strategy) and call.receiver.kind == "tpu"
-    return call.last == "scope" and is_tpu
+    return call.last == "scope" and is_of_tpu(call.receiver)
 
 
 def _is_for_each(call: ApiCall, earlier: list[ApiCall], later: list[ApiCall]) -> bool:
@@ -291,16 +282,15 @@ def _is_for_each(call: ApiCall, earlier: list[ApiCall], later: list[ApiCall]) ->
     No model of an earlier call is used later.
     """
     chains = [other.context.call_chain for other in earlier if other.site == call.site]
-    models = [
-        model
+    places = [
+        made_at(model)
         for other in later
         if other.last in tf_names.STEPS
         for model in (other.receiver or UNKNOWN).options
-        if isinstance(model, (ExternalObject, Instance))
     ]
     return bool(chains) and not any(
-        model.context is not None and model.context.call_chain[: len(chain)] == chain
-        for model in models
+        place is not None and place.call_chain[: len(chain)] == chain
+        for place in places
         for chain in chains
     )
 
@@ -317,11 +307,10 @@ def _is_for_each_round(call: ApiCall, scopes: list[ApiCall], later: list[ApiCall
     runs_own_model = False
     for other in later:
         for value in (other.receiver, *(argument.value for argument in other.arguments)):
-            if not isinstance(value, (ExternalObject, Instance)) or value.context is None:
+            place = made_at(value)
+            if place is None or id(scope_strategy(place)) not in strategies:
                 continue
-            if id(scope_strategy(value.context)) not in strategies:
-                continue
-            if loop not in value.context.scopes:
+            if loop not in place.scopes:
                 return False
             runs_own_model |= other.last in tf_names.STEPS and value is other.receiver
     return runs_own_model

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from itertools import chain
 
-from tpulint.absint.domain.context import FUNCTION
 from tpulint.absint.domain.events import ApiCall, Argument, Computation
-from tpulint.absint.domain.objects import ExternalObject, Instance
+from tpulint.absint.domain.objects import made_at
 from tpulint.absint.domain.values import NONE, Const, Value
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.fixes import not_eager
@@ -20,11 +19,13 @@ from tpulint.frontends.tensorflow.knowledge.tf_names import (
     is_tensorflow,
 )
 from tpulint.frontends.tensorflow.program import Program
-from tpulint.frontends.tensorflow.strategy import scope_strategy
+from tpulint.frontends.tensorflow.strategy import is_of_tpu, scope_strategy
 from tpulint.queries.eager_calls import is_built_in_graph, is_traced_function, may_be_tpus
 from tpulint.rules.base import Report, Rule, register
 
 ON = Const(True)
+# The call that turns on eager execution, by which argument, and the step that fails, if it is seen.
+EagerSwitch = tuple[ApiCall, Argument, ApiCall | None, Certainty]
 
 
 @register
@@ -36,8 +37,7 @@ class EagerExecutionOnTpu(Rule):
     fixes = (Applicability.UNSAFE,)
 
     def check(self, program: Program, report: Report) -> None:
-        for fault in (*eager_models(program), *switched_functions(program)):
-            switch, step = fault.switch, fault.step
+        for switch, given, step, certainty in chain(eager_models(program), eager_steps(program)):
             if switch.last == "compile":
                 message = (
                     "`run_eagerly=True` for a model of a TPUStrategy: a TPU runs compiled steps"
@@ -53,21 +53,12 @@ class EagerExecutionOnTpu(Rule):
                 trace += traces.calls(HOST_LANE, switch.context, step.context)
                 trace.append(traces.host_step(step.site, f"`{step.last}` runs its step eagerly"))
             report(
-                fault.given.site.span,
+                given.site.span,
                 message,
-                certainty=fault.certainty,
+                certainty=certainty,
                 trace=tuple(trace),
-                fix=not_eager(switch, fault.given),
+                fix=not_eager(switch, given),
             )
-
-
-class EagerSwitch(NamedTuple):
-    """`switch` turns on eager execution by `given`; `step`, where it is seen, then fails."""
-
-    switch: ApiCall
-    given: Argument
-    step: ApiCall | None
-    certainty: Certainty
 
 
 def eager_models(program: Program) -> Iterator[EagerSwitch]:
@@ -75,17 +66,17 @@ def eager_models(program: Program) -> Iterator[EagerSwitch]:
     compiles = program.named.get("compile", ())
     for switch in compiles:
         argument, model = switch.argument("run_eagerly", 5), switch.receiver
-        if argument is None or argument.value != ON or not is_of_tpu(model):
+        if argument is None or argument.value != ON or not is_made_for_tpu(model):
             continue
         steps = before_next_compile(program, switch)
         step = next((step for step in steps if is_sure(switch, step)), None)
         if step is not None:
-            yield EagerSwitch(switch, argument, step, Certainty.DEFINITE)
+            yield switch, argument, step, Certainty.DEFINITE
         # Under a flag for debugging the switch is meant, and no TPU is used.
         elif not switch.context.conditions and not any(
             call.receiver is model and call is not switch for call in compiles
         ):
-            yield EagerSwitch(switch, argument, None, Certainty.POSSIBLE)
+            yield switch, argument, None, Certainty.POSSIBLE
 
 
 def before_next_compile(program: Program, switch: ApiCall) -> Iterator[ApiCall]:
@@ -101,11 +92,8 @@ def before_next_compile(program: Program, switch: ApiCall) -> Iterator[ApiCall]:
             yield call
 
 
-def is_of_tpu(model: Value | None) -> bool:
-    if not is_model(model) or not isinstance(model, (ExternalObject, Instance)):
-        return False
-    strategy = scope_strategy(model.context)
-    return strategy is not None and strategy.kind == "tpu"
+def is_made_for_tpu(model: Value | None) -> bool:
+    return is_model(model) and is_of_tpu(scope_strategy(made_at(model)))
 
 
 def is_sure(switch: ApiCall, step: ApiCall) -> bool:
@@ -115,7 +103,7 @@ def is_sure(switch: ApiCall, step: ApiCall) -> bool:
     return switch.context.reached_whenever(step.context)
 
 
-def switched_functions(program: Program) -> Iterator[EagerSwitch]:
+def eager_steps(program: Program) -> Iterator[EagerSwitch]:
     """Each `run_functions_eagerly(True)` before a step that a tf.function is around."""
     if not program.named_any(RUNS_EAGERLY):
         return
@@ -137,17 +125,16 @@ def switched_functions(program: Program) -> Iterator[EagerSwitch]:
         if not any(is_sure(switch, end) for end in (call, *makers)):
             # What is called may be one of several, of which some are not seen.
             if computation is not None and switch.context.reached_whenever(call.context):
-                yield EagerSwitch(switch, argument, call, Certainty.POSSIBLE)
+                yield switch, argument, call, Certainty.POSSIBLE
         elif computation is not None:
-            yield EagerSwitch(switch, argument, call, computation.certainty)
-        elif call.last in KERAS_RUNS and is_of_tpu(call.receiver):
-            yield EagerSwitch(switch, argument, call, Certainty.DEFINITE)
+            yield switch, argument, call, computation.certainty
+        elif call.last in KERAS_RUNS and is_made_for_tpu(call.receiver):
+            yield switch, argument, call, Certainty.DEFINITE
 
 
 def is_traced(computation: Computation) -> bool:
     """Return whether a tf.function makes this a step that a TPUStrategy takes."""
     if computation.kind not in STRATEGY_RUN or not may_be_tpus(computation):
         return False
-    around = any(scope.kind == FUNCTION for scope in computation.context.scopes)
-    is_function = around or is_traced_function(computation.callee) is True
+    is_function = computation.context.traced or is_traced_function(computation.callee) is True
     return is_function and not is_built_in_graph(computation)

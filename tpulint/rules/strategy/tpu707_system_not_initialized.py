@@ -39,7 +39,7 @@ class SystemNotInitialized(Rule):
     def check(self, program: Program, report: Report) -> None:
         first_steps = list(definite_first_steps(program))
         built = [started for started in program.computations if is_run_by_hand(started)]
-        graphs = [*run_in_sessions(program)]
+        graphs = list(run_in_sessions(program))
         if not (first_steps or built or graphs) or may_be_initialized_by_library(program):
             return
         for computation, session in graphs:
@@ -153,7 +153,7 @@ def is_certain(context: Context) -> bool:
         context.is_guess
         or context.hides_faults
         or context.conditions
-        or any(scope.kind == NO_KNOWN_CALLER for scope in context.scopes)
+        or context.is_inside(NO_KNOWN_CALLER)
     )
 
 
@@ -183,11 +183,8 @@ def is_whole_program_seen(computation: Computation, creation: ApiCall) -> bool:
     resolvers = (creation.value("tpu_cluster_resolver", 0) or NONE).options
     if any(value != NONE and not isinstance(value, ExternalObject) for value in resolvers):
         return False  # e.g. what a function gave that is not seen, which may initialize it
-    return not any(
-        scope.kind == NO_KNOWN_CALLER
-        for context in (computation.context, creation.context)
-        for scope in context.scopes
-    )
+    contexts = computation.context, creation.context
+    return not any(context.is_inside(NO_KNOWN_CALLER) for context in contexts)
 
 
 def may_be_initialized(program: Program, computation: Computation, *before: ApiCall) -> bool:
@@ -200,15 +197,12 @@ def may_be_initialized(program: Program, computation: Computation, *before: ApiC
         and (
             module.path in way
             or any(path.endswith(".ipynb") for path in way)  # `%run` is not seen
-            or not _is_another_script(program, module)
+            # A module that nothing imports, and that runs no module itself, is another script.
+            or module.path in program.importers
+            or module.facts.names_any(RUNS_MODULES)
         )
         for module in program.modules
     )
-
-
-def _is_another_script(program: Program, module: Module) -> bool:
-    """Return whether nothing imports a module, and the module runs no other that is not seen."""
-    return module.path not in program.importers and not module.facts.names_any(RUNS_MODULES)
 
 
 def may_be_initialized_by_library(program: Program) -> bool:

@@ -8,7 +8,7 @@ from tpulint.absint.domain.events import ApiCall, Computation, Tensor
 from tpulint.absint.domain.objects import ExternalObject
 from tpulint.absint.domain.site import Site
 from tpulint.diagnostics import traces
-from tpulint.diagnostics.traces import device_path, device_step, path_to_site
+from tpulint.diagnostics.traces import device_path, device_step, path_to
 from tpulint.finding import Severity
 from tpulint.frontends.tensorflow.keras_models import is_loss, reduction_of
 from tpulint.frontends.tensorflow.knowledge import tf_names
@@ -63,7 +63,7 @@ class LossReductionInStep(Rule):
                     certainty=on_tpu_if(computation, call.context, is_refused),
                     trace=(
                         traces.host_step(loss.site, f"makes the `{loss.last}`"),
-                        *path_to_site(computation, call.context, call.site, "calls it in the step"),
+                        *path_to(computation, call, "calls it in the step"),
                     ),
                 )
 

@@ -13,14 +13,10 @@ from tpulint.absint.domain.structures import all_tensors, with_alternatives
 from tpulint.absint.domain.values import NONE, Const, External
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.fixes import in_scope
-from tpulint.diagnostics.traces import path_to_site
+from tpulint.diagnostics.traces import path_to
 from tpulint.finding import Applicability, Certainty, Severity
-from tpulint.frontends.tensorflow.knowledge.strategies import (
-    EMBEDDING,
-    EMBEDDING_MODULES,
-    EMBEDDINGS_ON_CORES,
-    OF_EMBEDDINGS,
-)
+from tpulint.frontends.tensorflow.knowledge import strategies
+from tpulint.frontends.tensorflow.knowledge.strategies import EMBEDDING
 from tpulint.frontends.tensorflow.knowledge.tf_names import is_tensorflow
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.strategy import Strategy, scope_strategy
@@ -65,9 +61,8 @@ class EmbeddingMisuse(Rule):
             # tpu_embedding_v2.py: these are operations of the TPU's cores, so they need a step.
             elif call.context.computation is None:
                 # Where nothing calls a function around it, the caller may be a step.
-                if call.last in EMBEDDINGS_ON_CORES and not any(
-                    scope.kind == NO_KNOWN_CALLER for scope in call.context.scopes
-                ):
+                may_be_in_step = call.context.is_inside(NO_KNOWN_CALLER)
+                if call.last in strategies.EMBEDDINGS_ON_CORES and not may_be_in_step:
                     report(
                         call.site.span,
                         f"`{call.last}` of a `{EMBEDDING}` runs on the TPU's cores, but is called"
@@ -205,11 +200,11 @@ def takes_of_captured(taker: ApiCall, traced: Scope) -> bool:
 # tensorflow/python/tpu/tpu_embedding_base.py: it is called with a shape, as a class is to make one.
 def _check_initializer(call: ApiCall, report: Report) -> None:
     initializer = call.argument("initializer", 2)
-    value = None if initializer is None else initializer.value
-    if initializer is None or not isinstance(value, External) or not is_tensorflow(value.path):
+    if initializer is None or not isinstance(initializer.value, External):
         return
+    value = initializer.value
     is_class = ".initializers." in value.path and value.last[:1].isupper()
-    if is_class or value.last.endswith("_initializer"):
+    if is_tensorflow(value.path) and (is_class or value.last.endswith("_initializer")):
         report(
             initializer.site.span,
             f"`{value.last}` is a class, and a `{EMBEDDING}` calls its initializer with the shape:"
@@ -220,14 +215,14 @@ def _check_initializer(call: ApiCall, report: Report) -> None:
 
 
 def uses(
-    program: Program, names: Collection[str] = OF_EMBEDDINGS
+    program: Program, names: Collection[str] = strategies.OF_EMBEDDINGS
 ) -> Iterator[tuple[ApiCall, ExternalObject]]:
     """Yield the calls of these methods of embeddings, each with the object."""
     for call in program.all_named(names):
         embedding = call.receiver
         if isinstance(embedding, ExternalObject):
             home, _, last = embedding.path.rpartition(".")
-            if last == EMBEDDING and home.endswith(tuple(EMBEDDING_MODULES)):
+            if last == EMBEDDING and home.endswith(tuple(strategies.EMBEDDING_MODULES)):
                 yield call, embedding
 
 
@@ -248,7 +243,7 @@ def _check_in_step(computation: Computation, call: ApiCall, report: Report) -> N
         call.site.span,
         f"`enqueue` of a `{EMBEDDING}` {why}: call it before `{computation.kind}`",
         certainty=Certainty.POSSIBLE if call.context.is_guess else computation.certainty,
-        trace=path_to_site(computation, call.context, call.site, "calls `enqueue` in the step"),
+        trace=path_to(computation, call, "calls `enqueue` in the step"),
     )
 
 

@@ -83,9 +83,7 @@ def _check_write(program: Program, computation: Computation, call: ApiCall, repo
         ),
         trace=(
             traces.host_step(site, f"makes `{variable.name}` without `aggregation`"),
-            *traces.path_to_site(
-                computation, context, call.site, "writes its own value to its own copy"
-            ),
+            *traces.path_to(computation, call, "writes its own value to its own copy"),
         ),
     )
 

@@ -6,16 +6,9 @@ from collections.abc import Iterator
 from itertools import product
 from typing import NamedTuple
 
+from tpulint.absint.domain import objects
 from tpulint.absint.domain.context import DATA, FUNCTION, GUESSES, NO_KNOWN_CALLER, UNSEEN
 from tpulint.absint.domain.events import ApiCall, Computation, Context, Tensor, Variable
-from tpulint.absint.domain.objects import (
-    ExternalObject,
-    Function,
-    Instance,
-    Mapping,
-    Sequence,
-    TracedCall,
-)
 from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.structures import STRUCTURES, parts
 from tpulint.absint.domain.values import NONE, UNKNOWN, Choice, Const, External, Value
@@ -23,15 +16,7 @@ from tpulint.diagnostics import traces
 from tpulint.finding import DEVICE_LANE, HOST_LANE, Certainty, Severity
 from tpulint.frontends.tensorflow.branch_tests import asks_about
 from tpulint.frontends.tensorflow.keras_models import CALLED, is_model, is_optimizer
-from tpulint.frontends.tensorflow.knowledge import naming, tf_names
-from tpulint.frontends.tensorflow.knowledge.strategies import (
-    ADD_OR_JOIN,
-    ASK_ONE_NUMBER,
-    COMPUTE_WITH_OPERATORS,
-    NUMPY_NUMBERS,
-    OF_ONE_TENSOR,
-    OPERATIONS_ON_TENSORS,
-)
+from tpulint.frontends.tensorflow.knowledge import naming, strategies, tf_names
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.strategy import SCOPE, Strategy
 from tpulint.queries.certainty import definite_if
@@ -185,7 +170,7 @@ def _check_arguments(program: Program, report: Report) -> None:
             taken = Taken(value, arguments.site, context, "")
             certainty = certainty_of(program, taken, origin)
         # The rows of an eager tensor can be unpacked. A test may ask what the value is.
-        elif context.forks or not any(scope.kind == FUNCTION for scope in context.scopes):
+        elif context.forks or not context.traced:
             continue
         else:
             is_step = computation.certainty is Certainty.DEFINITE
@@ -212,7 +197,7 @@ def _check_signatures(program: Program, report: Report) -> None:
         if outer is None or not is_run(computation):
             continue
         traced, items = outer.payload, getattr(computation.call.value("args", 1), "items", ())
-        if not isinstance(traced, TracedCall) or not takes_tensors_only(traced.function):
+        if not isinstance(traced, objects.TracedCall) or not takes_tensors_only(traced.function):
             continue
         held = (item for item in items if isinstance(item, Tensor) and item.of_all is not None)
         value = next(held, None)
@@ -235,7 +220,7 @@ def _check_signatures(program: Program, report: Report) -> None:
             )
 
 
-def takes_tensors_only(function: Function) -> bool:
+def takes_tensors_only(function: objects.Function) -> bool:
     """Return whether a decorator lists a `TensorSpec` for each argument of a function."""
     return any(
         isinstance(signature, Display)
@@ -255,14 +240,11 @@ def is_sum(value: Value) -> bool:
 
 def takes_what_may_hold_all(call: ApiCall) -> bool:
     """Return whether an argument may be, or hold, what holds a value of each replica."""
-    for argument in call.arguments:
-        value = argument.value
-        if isinstance(value, Tensor):
-            if value.of_all is not None:
-                return True
-        elif isinstance(value, STRUCTURES):
-            return True
-    return False
+    values = [argument.value for argument in call.arguments]
+    return any(
+        isinstance(it, STRUCTURES) or (isinstance(it, Tensor) and it.of_all is not None)
+        for it in values
+    )
 
 
 def taken_by_calls(program: Program) -> Iterator[Taken]:
@@ -320,10 +302,10 @@ def gradients_applied(call: ApiCall) -> Iterator[Taken]:
     Under the strategy's scope the call itself is the fault, which TPU712 reports.
     """
     pairs = call.argument("grads_and_vars", 0)
-    if is_in_scope(call) or pairs is None or not isinstance(pairs.value, Sequence):
+    if is_in_scope(call) or pairs is None or not isinstance(pairs.value, objects.Sequence):
         return
     for pair in pairs.value.items:
-        gradient = pair.items[0] if isinstance(pair, Sequence) and pair.items else None
+        gradient = pair.items[0] if isinstance(pair, objects.Sequence) and pair.items else None
         tensor = value_of_all(gradient)
         if tensor is not None:
             yield Taken(tensor, pairs.site, call.context, f"`{call.last}`", instead=IN_STEP)
@@ -347,7 +329,7 @@ def values_due(call: ApiCall) -> Iterator[tuple[Value, Site]]:
     """Yield the arguments of a call for which only a tensor will do."""
     home, _, last = call.path.rpartition(".")
     if call.receiver is not None:
-        path = call.receiver.path if isinstance(call.receiver, ExternalObject) else ""
+        path = call.receiver.path if isinstance(call.receiver, objects.ExternalObject) else ""
         is_metric = ".metrics." in path and last in ("update_state", "__call__")
         # A replica's context takes that replica's value.
         is_join = path.endswith(REPLICA_CONTEXT) and last in JOINS_REPLICAS
@@ -358,18 +340,18 @@ def values_due(call: ApiCall) -> Iterator[tuple[Value, Site]]:
         return
     elif call.path == "builtins.sum":
         summed = call.arguments[0] if call.arguments else None
-        if summed is not None and isinstance(summed.value, Sequence):
+        if summed is not None and isinstance(summed.value, objects.Sequence):
             yield from ((item, summed.site) for item in summed.value.items)
         return
     elif not (
-        (home in ("builtins", "math") and last in ASK_ONE_NUMBER)
-        or (home == "numpy" and last in NUMPY_NUMBERS)
+        (home in ("builtins", "math") and last in strategies.ASK_ONE_NUMBER)
+        or (home == "numpy" and last in strategies.NUMPY_NUMBERS)
         or call.path == LEN
-        or (tf_names.is_tensorflow(call.path) and last in OPERATIONS_ON_TENSORS)
+        or (tf_names.is_tensorflow(call.path) and last in strategies.OPERATIONS_ON_TENSORS)
     ):
         return
     for argument in call.arguments:
-        if isinstance(argument.value, Sequence) and call.path != LEN:
+        if isinstance(argument.value, objects.Sequence) and call.path != LEN:
             yield from ((item, argument.site) for item in argument.value.items)
         else:
             yield argument.value, argument.site
@@ -382,7 +364,8 @@ def data_due(call: ApiCall) -> Iterator[tuple[Value, Site]]:
         if data is None:
             continue
         value = data.value
-        for item in parts(value) if isinstance(value, (Sequence, Mapping)) else [value]:
+        structures = objects.Sequence, objects.Mapping
+        for item in parts(value) if isinstance(value, structures) else [value]:
             if value_of_all(item) is not None:
                 yield item, data.site
                 return
@@ -391,11 +374,12 @@ def data_due(call: ApiCall) -> Iterator[tuple[Value, Site]]:
 def taken_by_operators(program: Program) -> Iterator[Taken]:
     for use in program.operands:
         taker, place = use.taker, (use.tensor, use.site, use.context)
-        if taker in COMPUTE_WITH_OPERATORS:
-            yield Taken(*place, f"`{COMPUTE_WITH_OPERATORS[taker]}`", taker in ADD_OR_JOIN)
+        if taker in strategies.COMPUTE_WITH_OPERATORS:
+            shown = f"`{strategies.COMPUTE_WITH_OPERATORS[taker]}`"
+            yield Taken(*place, shown, taker in strategies.ADD_OR_JOIN)
         elif taker in SYNTAX:
             yield Taken(*place, SYNTAX[taker], takes_apart=taker != "formats")
-        elif taker in OF_ONE_TENSOR:
+        elif taker in strategies.OF_ONE_TENSOR:
             yield Taken(*place, f"`.{taker}`", takes_apart=True)
         elif taker.endswith(CALLED):
             yield Taken(*place, f"`{taker.removesuffix(CALLED)}`", instead=IN_RUN)
@@ -427,7 +411,7 @@ def certainty_of(program: Program, taken: Taken, source: ApiCall) -> Certainty |
         return None
     if asks_about(context, naming.ONE_REPLICA) or asks_about(context, naming.KIND_OF_VALUE):
         return None
-    if any(scope.kind == DATA for scope in context.scopes):
+    if context.is_inside(DATA):
         return None
     step = context.computation
     if step is not None and not is_captured(step, context, source):
@@ -476,7 +460,7 @@ def is_captured(step: Computation, context: Context, source: ApiCall) -> bool:
 def holds_object(value: Value) -> bool:
     if isinstance(value, STRUCTURES):
         return any(map(holds_object, parts(value)))
-    return isinstance(value, Instance)
+    return isinstance(value, objects.Instance)
 
 
 def is_current(strategy: Strategy) -> bool:

@@ -7,7 +7,7 @@ from tpulint.absint.domain.events import Access, ApiCall, Context
 from tpulint.absint.domain.objects import ExternalObject
 from tpulint.absint.domain.values import Value
 from tpulint.diagnostics import traces
-from tpulint.finding import HOST_LANE, Certainty, Severity
+from tpulint.finding import Certainty, Severity
 from tpulint.frontends.tensorflow.branch_tests import asks_about, is_for_another
 from tpulint.frontends.tensorflow.keras_models import is_optimizer
 from tpulint.frontends.tensorflow.knowledge import naming
@@ -84,8 +84,7 @@ def under_scope(call: ApiCall, does: str, report: Report) -> None:
         certainty=certainty,
         trace=(
             traces.host_step(scope.site, "enters the scope, so code is for all replicas"),
-            *traces.calls(HOST_LANE, Context(), call.context),
-            traces.host_step(call.site, f"calls `{call.last}` for all replicas"),
+            *traces.host_path(call, f"calls `{call.last}` for all replicas"),
         ),
     )
 
@@ -107,10 +106,7 @@ def under_none(program: Program, access: Access, strategy: Strategy, report: Rep
         f"`{access.how}` is in no `run`, so no replica runs here: it raises an error, or updates"
         f" the first replica's copy of each variable alone; {INSTEAD}",
         certainty=certainty,
-        trace=(
-            *traces.calls(HOST_LANE, Context(), context),
-            traces.host_step(access.site, "updates variables of the TPU in no replica"),
-        ),
+        trace=traces.host_path(access, "updates variables of the TPU in no replica"),
     )
 
 
@@ -136,8 +132,7 @@ def written(program: Program, access: Access, strategy: Strategy, report: Report
         certainty=certainty,
         trace=(
             traces.host_step(creation.site, "makes a variable that each replica keeps itself"),
-            *traces.calls(HOST_LANE, Context(), context),
-            traces.host_step(access.site, f"changes it by `{access.how}` for all replicas"),
+            *traces.host_path(access, f"changes it by `{access.how}` for all replicas"),
         ),
     )
 
@@ -156,8 +151,7 @@ def is_called_by_unseen(context: Context) -> bool:
     """Return whether a replica may run this: an unseen caller, or one that calls it on each."""
     if any(scope.effect == EACH_REPLICA for scope in context.scopes):
         return True
-    has_unseen_caller = any(scope.kind == NO_KNOWN_CALLER for scope in context.scopes)
-    return has_unseen_caller and open_scope(context) is None
+    return context.is_inside(NO_KNOWN_CALLER) and open_scope(context) is None
 
 
 # `run` is not among them: methods of any class have that name.

@@ -10,7 +10,7 @@ from tpulint.absint.domain.objects import ExternalObject
 from tpulint.absint.domain.structures import all_tensors
 from tpulint.absint.domain.values import Bound, Const, External, Scaled, Value
 from tpulint.diagnostics import traces
-from tpulint.diagnostics.traces import device_path, device_step, path_to_site
+from tpulint.diagnostics.traces import device_path, device_step, path_to
 from tpulint.finding import Certainty, Severity
 from tpulint.frontends.tensorflow.keras_models import is_optimizer
 from tpulint.frontends.tensorflow.knowledge import strategies, tf_names
@@ -241,9 +241,7 @@ def averaged_twice(program: Program, call: ApiCall, report: Report) -> None:
                     is_of_many(program, computation),
                 ),
                 trace=(
-                    *path_to_site(
-                        computation, average.context, average.site, "divides by the global batch"
-                    ),
+                    *path_to(computation, average, "divides by the global batch"),
                     traces.host_step(call.site, "takes the mean over the replicas"),
                 ),
             )

@@ -367,7 +367,7 @@ def _check_shapes(
             certainty=certainty,
             trace=(
                 traces.host_step(batch.site, "makes batches of all replicas"),
-                *traces.path_to_site(computation, call.context, call.site, does),
+                *traces.path_to(computation, call, does),
             ),
             doubt=f"unless {meant}",
         )

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from tpulint.absint.domain import context as scopes
-from tpulint.absint.domain.events import Computation, Context
+from tpulint.absint.domain.events import Computation
 from tpulint.absint.domain.objects import RENAMED, TracedCall
 from tpulint.absint.domain.site import Site
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.fixes import named
-from tpulint.finding import HOST_LANE, Applicability, Certainty, Severity
+from tpulint.finding import Applicability, Certainty, Severity
 from tpulint.frontends.tensorflow.knowledge.strategies import RUNS_EAGERLY
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.eager_calls import may_be_other_function, may_be_tpus
@@ -50,11 +50,8 @@ class FunctionOfLambda(Rule):
                     " computation gets the invalid name `cluster_<lambda>`: use a named function"
                     " instead",
                     certainty=certainty(program, computation, call),
-                    trace=(
-                        *traces.calls(HOST_LANE, Context(), context),
-                        traces.host_step(
-                            computation.site, "names the TPU computation after the lambda"
-                        ),
+                    trace=traces.host_path(
+                        computation, "names the TPU computation after the lambda"
                     ),
                     fix=named(site),
                 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tpulint.absint.domain.objects import ExternalObject, Sequence
 from tpulint.absint.domain.structures import all_tensors, uniform
 from tpulint.absint.domain.values import Opaque, Value
-from tpulint.diagnostics.traces import path_to_site
+from tpulint.diagnostics.traces import path_to
 from tpulint.finding import Certainty, Severity
 from tpulint.frontends.tensorflow.knowledge import tf_names
 from tpulint.frontends.tensorflow.knowledge.strategies import STATELESS_DRAWS
@@ -40,9 +40,7 @@ class SameRandomNumbers(Rule):
                         " the same numbers: add the replica's id to the seed"
                         " (`replica_id_in_sync_group`), or use a `tf.random.Generator`",
                         certainty=Certainty.POSSIBLE,  # they may be meant to be the same
-                        trace=path_to_site(
-                            computation, call.context, call.site, "draws the same on every replica"
-                        ),
+                        trace=path_to(computation, call, "draws the same on every replica"),
                     )
 
 

@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from tpulint.absint.domain.events import Argument, Computation, Context
+from tpulint.absint.domain.events import Argument, Computation
 from tpulint.absint.domain.objects import Class, ExternalObject, Function, Instance, mro
 from tpulint.absint.domain.structures import MAX_STRUCTURE_DEPTH, STRUCTURES, parts
 from tpulint.absint.domain.values import Bound, Choice, External, Partial, Value
 from tpulint.diagnostics import traces
-from tpulint.finding import HOST_LANE, Severity
+from tpulint.finding import Severity
 from tpulint.frontends.tensorflow.keras_models import is_model
 from tpulint.frontends.tensorflow.knowledge.tf_names import is_tensorflow
 from tpulint.frontends.tensorflow.program import Program
@@ -92,10 +92,7 @@ def _check(computation: Computation, holder: Argument, way: Way, report: Report)
             f"`{computation.kind}` makes a tensor of {way.what} on a TPU, which fails for"
             f" {named}, {described(value)}: {way.instead}",
             certainty=on_tpu_if(computation, computation.context, is_returned_always),
-            trace=(
-                *traces.calls(HOST_LANE, Context(), computation.context),
-                traces.host_step(computation.site, way.does),
-            ),
+            trace=traces.host_path(computation, way.does),
             doubt=doubt_about_guess(computation.context) or "if the strategy is a TPU's",
         )
 
@@ -144,14 +141,11 @@ def is_plain_class(cls: Class) -> bool:
             # A dataclass or a class of attrs may be a structure.
             if base.code.decorators or not CONVERSIONS.isdisjoint(base.names):
                 return False
-        elif not isinstance(base, External) or not is_plain_base(base.path):
+        elif not isinstance(base, External) or (
+            base.path not in PLAIN_BASES and not is_class_of_keras(base.path)
+        ):
             return False
     return True
-
-
-def is_plain_base(path: str) -> bool:
-    """Return whether no class that has this base, of a dotted name, is converted for it."""
-    return path in PLAIN_BASES or is_class_of_keras(path)
 
 
 def is_class_of_keras(path: str) -> bool:
