@@ -14,7 +14,8 @@ import itertools
 import re
 import sys
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
 import libcst as cst
@@ -152,12 +153,12 @@ def replaced(
     return None if new is None else tree.edits(tree.start(node), bare, new)
 
 
+@dataclass(eq=False)
 class SourceTree:
     """A module as libcst reads it."""
 
-    def __init__(self, text: str, module: cst.Module) -> None:
-        self.text = text
-        self.module = module
+    text: str
+    module: cst.Module
 
     @functools.cached_property
     def row_starts(self) -> list[int]:
@@ -249,9 +250,24 @@ class SourceTree:
 
     @functools.cached_property
     def _reportable_rows(self) -> frozenset[int]:
-        search = Reportable(self.ranges)
-        self.module.visit(search)
-        return search.rows()
+        # How many of them begin in each row, less those that have ended in the one before: one
+        # of a thousand rows costs no more than one of a single row.
+        changes: Counter[int] = Counter()
+        unread: list[cst.CSTNode] = [self.module]
+        while unread:
+            node = unread.pop()
+            if gives_constant(node):
+                continue
+            if isinstance(node, REPORTABLE):
+                place = self.ranges[node]
+                # What is in the block of a statement is looked at by itself.
+                end = place.start.line if isinstance(node, BLOCKS) else place.end.line
+                changes[place.start.line] += 1
+                changes[end + 1] -= 1
+            unread += node.children
+        numbers = range(max(changes, default=0) + 1)
+        opened = itertools.accumulate(changes[row] for row in numbers)
+        return frozenset(row for row, count in zip(numbers, opened) if count)
 
     def edits(self, start: Location, old: Code, new: Code) -> Edits | None:
         """Return the edits that turn the code at `start` into new code.
@@ -294,34 +310,6 @@ class SourceTree:
 
 def location(position: CodePosition) -> Location:
     return Location(position.line, position.column + 1)
-
-
-class Reportable(cst.CSTVisitor):
-    """Looks for all that a finding can be at."""
-
-    def __init__(self, ranges: Mapping[cst.CSTNode, CodeRange]) -> None:
-        super().__init__()
-        self._ranges = ranges
-        # How many of them begin in each row, less those that have ended in the one before: one
-        # of a thousand rows costs no more than one of a single row.
-        self._changes: Counter[int] = Counter()
-
-    def on_visit(self, node: cst.CSTNode) -> bool:
-        if gives_constant(node):
-            return False
-        if isinstance(node, REPORTABLE):
-            place = self._ranges[node]
-            # What is in the block of a statement is looked at by itself.
-            end = place.start.line if isinstance(node, BLOCKS) else place.end.line
-            self._changes[place.start.line] += 1
-            self._changes[end + 1] -= 1
-        return True
-
-    def rows(self) -> frozenset[int]:
-        """Return the rows that hold something of it."""
-        numbers = range(max(self._changes, default=0) + 1)
-        opened = itertools.accumulate(self._changes[row] for row in numbers)
-        return frozenset(row for row, count in zip(numbers, opened) if count)
 
 
 def gives_constant(node: cst.CSTNode) -> bool:
