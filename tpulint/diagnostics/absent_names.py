@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import difflib
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from tpulint.finding import HOST_LANE, Applicability, Certainty, Edit, Fix, Location, Span, Step
@@ -237,98 +237,83 @@ SHOWN = 3  # places
 
 
 class Broken(NamedTuple):
-    """The spellings that one requirement leaves unguarded, those that fail first in front.
+    """A requirement that asks for a release without names that are used, and the first of these."""
 
-    requirement: that of their target. gone: earlier releases have them; else only later ones.
-    """
-
-    spelled: tuple[Spelled, ...]
-    requirement: Requirement
-    gone: bool
-
-    @property
-    def span(self) -> Span:
-        """The requirement, its file named as those that are checked."""
-        required_in = self.spelled[0].target.required_in
-        absolute = os.path.isabs(self.spelled[0].span.filename)
-        path = required_in if absolute else os.path.relpath(required_in)
-        return Span(path, self.requirement.start, self.requirement.end)
-
-    @property
-    def message(self) -> str:
-        """The sentence that names the releases, how many names, and the first places."""
-        target = self.spelled[0].target
-        number = len({spelled.name.paths[0] for spelled in self.spelled})
-        count = f"{number} names" if number > 1 else "a name"
-        exist = f"no longer {'exist' if number > 1 else 'exists'}"
-        folder = os.path.dirname(target.required_in)
-        places = ", ".join(f"`{shown(it)}` ({_place(it, folder)})" for it in self._first())
-        rest = f", and {number - SHOWN} more" if number > SHOWN else ""
-        if self.requirement.is_open and self.gone:
-            first_release = names.releases()[_fails_from(self.spelled[0])]
-            what = (
-                f"allows TensorFlow {first_release} to {newest(target.mask)}, where {count}"
-                f" used here {exist}"
-            )
-        else:
-            not_yet = f"{'do' if number > 1 else 'does'} not exist yet"
-            how = exist if self.gone else not_yet
-            what = f"asks for a TensorFlow in which {count} used here {how}"
-        text = self.requirement.text
-        return f"`{text}` {what}: {places}{rest}; list them with `--target-tensorflow`"
-
-    @property
-    def trace(self) -> tuple[Step, ...]:
-        """The first places."""
-        return tuple(
-            Step(HOST_LANE, spelled.span, f"`{shown(spelled)}` {self._missing(spelled)}")
-            for spelled in self._first()
-        )
-
-    def _missing(self, spelled: Spelled) -> str:
-        if not self.gone:
-            return f"comes with TensorFlow {first_with(spelled)}"
-        is_open = self.requirement.is_open
-        since = names.releases()[_fails_from(spelled)] if is_open else first_without(spelled)
-        return f"no longer exists in TensorFlow {since}"
-
-    def _first(self) -> tuple[Spelled, ...]:
-        """Return the first place of each of the first names."""
-        first: dict[str, Spelled] = {}
-        for spelled in self.spelled:
-            first.setdefault(spelled.name.paths[0], spelled)
-        return tuple(first.values())[:SHOWN]
+    span: Span
+    message: str
+    trace: tuple[Step, ...]
 
 
-class Grouped(NamedTuple):
-    """Absent names: those that are reported at a requirement, and those at their own places."""
-
-    broken: tuple[Broken, ...]
-    single: tuple[Absent, ...]
-
-
-def grouped(absent_names: Iterable[Absent]) -> Grouped:
-    """Group the names that fail by the requirement that asks for a release without them.
+def grouped(program: Program, *, gone: bool) -> tuple[list[Broken], list[Absent]]:
+    """Return the requirements that are reported, and the names that are at their own places.
 
     A requirement of one release answers for many names only: a few are the code's fault.
+    gone: earlier releases have the names; else only later ones.
     """
+    broken: list[Broken] = []
     single: list[Absent] = []
     groups: dict[tuple[str, Requirement], list[Absent]] = {}
-    for absent_name in absent_names:
-        target = absent_name.spelled.target
-        is_possible = absent_name.certainty is Certainty.POSSIBLE
-        if is_possible and target.requirement and absent_name.spelled.having:
-            groups.setdefault((target.required_in, target.requirement), []).append(absent_name)
-        else:
-            single.append(absent_name)
-    broken = []
-    for (_, requirement), absent in groups.items():
-        if not requirement.is_open and len(absent) <= SHOWN:
-            single += absent
+    for name in absent(program):
+        target = name.spelled.target
+        is_possible = name.certainty is Certainty.POSSIBLE
+        if name.gone is not gone:
             continue
-        spelled = sorted((it.spelled for it in absent), key=lambda it: (_fails_from(it), it.span))
-        broken.append(Broken(tuple(spelled), requirement, absent[0].gone))
-    return Grouped(tuple(broken), tuple(single))
+        if is_possible and target.requirement and name.spelled.having:
+            groups.setdefault((target.required_in, target.requirement), []).append(name)
+        else:
+            single.append(name)
+    for (_, requirement), absent_names in groups.items():
+        if requirement.is_open or len(absent_names) > SHOWN:
+            spelled = sorted((it.spelled for it in absent_names), key=_by_release)
+            broken.append(_broken(spelled, requirement, gone))
+        else:
+            single += absent_names
+    return broken, single
+
+
+def _by_release(spelled: Spelled) -> tuple[int, Span]:
+    return _fails_from(spelled), spelled.span
+
+
+def _broken(spelled: list[Spelled], requirement: Requirement, gone: bool) -> Broken:
+    """Return the releases of a requirement, how many names they lack, and the first places."""
+    first: dict[str, Spelled] = {}
+    for it in spelled:
+        first.setdefault(it.name.paths[0], it)
+    number, places = len(first), list(first.values())[:SHOWN]
+    target, is_open = spelled[0].target, requirement.is_open
+    count = f"{number} names" if number > 1 else "a name"
+    exist = f"no longer {'exist' if number > 1 else 'exists'}"
+    if is_open and gone:
+        first_release = names.releases()[_fails_from(spelled[0])]
+        what = (
+            f"allows TensorFlow {first_release} to {newest(target.mask)}, where {count} used here"
+            f" {exist}"
+        )
+    else:
+        not_yet = f"{'do' if number > 1 else 'does'} not exist yet"
+        what = f"asks for a TensorFlow in which {count} used here {exist if gone else not_yet}"
+    folder = os.path.dirname(target.required_in)
+    listed = ", ".join(f"`{shown(it)}` ({_place(it, folder)})" for it in places)
+    rest = f", and {number - SHOWN} more" if number > SHOWN else ""
+    # The file is named as those that are checked.
+    absolute = os.path.isabs(spelled[0].span.filename)
+    path = target.required_in if absolute else os.path.relpath(target.required_in)
+    return Broken(
+        Span(path, requirement.start, requirement.end),
+        f"`{requirement.text}` {what}: {listed}{rest}; list them with `--target-tensorflow`",
+        tuple(
+            Step(HOST_LANE, it.span, f"`{shown(it)}` {_missing(it, gone, is_open)}")
+            for it in places
+        ),
+    )
+
+
+def _missing(spelled: Spelled, gone: bool, is_open: bool) -> str:
+    if not gone:
+        return f"comes with TensorFlow {first_with(spelled)}"
+    since = names.releases()[_fails_from(spelled)] if is_open else first_without(spelled)
+    return f"no longer exists in TensorFlow {since}"
 
 
 def _fails_from(spelled: Spelled) -> int:

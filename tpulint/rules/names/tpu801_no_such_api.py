@@ -36,10 +36,10 @@ class NoSuchApi(Rule):
     fixes = (Applicability.SAFE, Applicability.UNSAFE)
 
     def check(self, program: Program, report: Report) -> None:
-        groups = absent_names.grouped(
-            name for name in absent_names.absent(program) if not name.gone
-        )
-        for absent_name in groups.single:
+        broken, single = absent_names.grouped(program, gone=False)
+        for at in broken:
+            report(at.span, at.message, certainty=Certainty.POSSIBLE, trace=at.trace)
+        for absent_name in single:
             spelled = absent_name.spelled
             report(
                 spelled.span,
@@ -48,8 +48,6 @@ class NoSuchApi(Rule):
                 certainty=absent_name.certainty,
                 fix=absent_names.rename(absent_name, program),
             )
-        for broken in groups.broken:
-            report(broken.span, broken.message, certainty=Certainty.POSSIBLE, trace=broken.trace)
         for call in program.all_calls():
             keyed = any(argument.keyword for argument in call.arguments)
             if not keyed and not isinstance(call.receiver, Strategy):

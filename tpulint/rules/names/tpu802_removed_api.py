@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tpulint.diagnostics.absent_names import absent, advice, first_without, grouped, rename, shown
+from tpulint.diagnostics.absent_names import advice, first_without, grouped, rename, shown
 from tpulint.finding import Applicability, Certainty, Severity
 from tpulint.frontends.tensorflow.knowledge import names
 from tpulint.frontends.tensorflow.program import Program
@@ -22,8 +22,10 @@ class RemovedApi(Rule):
     fixes = (Applicability.SAFE, Applicability.UNSAFE)
 
     def check(self, program: Program, report: Report) -> None:
-        groups = grouped(name for name in absent(program) if name.gone)
-        for absent_name in groups.single:
+        broken, single = grouped(program, gone=True)
+        for at in broken:
+            report(at.span, at.message, certainty=Certainty.POSSIBLE, trace=at.trace)
+        for absent_name in single:
             report(
                 absent_name.spelled.span,
                 f"`{shown(absent_name.spelled)}` no longer exists in TensorFlow"
@@ -31,8 +33,6 @@ class RemovedApi(Rule):
                 certainty=absent_name.certainty,
                 fix=rename(absent_name, program),
             )
-        for broken in groups.broken:
-            report(broken.span, broken.message, certainty=Certainty.POSSIBLE, trace=broken.trace)
         # The methods that the class of their object no longer has.
         for call in program.all_named(names.methods("removed")):
             removed = names.methods("removed")[call.last]
