@@ -9,14 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tpulint.absint.domain.events import Access, ApiCall, Argument, Cluster, Computation
-from tpulint.absint.domain.objects import ExternalObject, Function, Sequence
+from tpulint.absint.domain.objects import ExternalObject, Sequence, function_of
 from tpulint.absint.domain.site import Module, Site
-from tpulint.absint.domain.values import Bound, Value
+from tpulint.absint.domain.values import Value
 from tpulint.diagnostics.fix import WORD
 from tpulint.finding import Applicability, Change, Fix, Span
 from tpulint.frontends.tensorflow.arity import signature_of
 from tpulint.frontends.tensorflow.knowledge.tf_names import words
-from tpulint.queries.variable_conflicts import Conflict
 from tpulint.syntax.nodes import Alias, Import, ImportFrom, dotted_path
 
 SAFE, UNSAFE = Applicability.SAFE, Applicability.UNSAFE
@@ -102,11 +101,6 @@ def function_passed(cluster: Cluster) -> Fix | None:
 READS = ("read_value", "value")
 
 
-def of_conflict(conflict: Conflict) -> Fix | None:
-    """Return the fix of a conflict between both sides."""
-    return pass_by_value(conflict.computation, conflict.cluster, conflict.host)
-
-
 def by_value(host: str, mode: str) -> str:
     """Return how a value gets to a host function, or from it, without a variable."""
     if mode == "write":
@@ -142,9 +136,9 @@ def pass_by_value(computation: Computation, cluster: Cluster, host: Access) -> F
 
 def _by_parameter(argument: Argument, cluster: Cluster, access: Access) -> bool:
     """Return whether the host function takes the variable as its parameter only."""
-    callee = cluster.callee.function if isinstance(cluster.callee, Bound) else cluster.callee
+    callee = function_of(cluster.callee)
     direct = len(access.context.call_chain) == len(cluster.context.call_chain) + 1
-    if not isinstance(callee, Function) or not direct:
+    if callee is None or not direct:
         return False
     path = dotted_path(argument.node).split(".") if argument.node is not None else [""]
     seen = [name for name in {path[0], path[-1]} if name in callee.code.mentions]
@@ -228,14 +222,11 @@ def with_batch_dimension(module: Module, span: Span) -> Fix | None:
 
 def for_tpus(specification: ApiCall) -> Fix | None:
     """Return the fix that makes a TPUEstimatorSpec of an EstimatorSpec with the same fields."""
-    arguments = specification.arguments
     api = first_api_in(specification.site.module)
-    keywords = [argument.keyword for argument in arguments]
+    keywords = [argument.keyword for argument in specification.arguments]
     named = {keyword for keyword in keywords if keyword is not None}
     # `mode`, `predictions`, `loss` and `train_op` come first in both, in this order.
-    if api is None or keywords.count(None) > 4 or any(argument.star for argument in arguments):
-        return None
-    if not named <= FIELDS:
+    if api is None or keywords.count(None) > 4 or specification.is_starred or not named <= FIELDS:
         return None
     name = f"{api}.estimator.tpu.TPUEstimatorSpec"
     change = change_at(specification.site, "called_by_name", name)
@@ -256,14 +247,12 @@ def of_one_size(batch: ExternalObject, *, is_never_short: bool) -> Fix | None:
 
 def step_compiled(step: Value, run: Site) -> Fix | None:
     """Return the fix that decorates the step with `tf.function`, which `run` then compiles."""
-    function = step.function if isinstance(step, Bound) else step
-    if not isinstance(function, Function) or function.code.is_lambda:
+    function, tf = function_of(step), tensorflow_in(run.module)
+    if function is None or tf is None:
         return None
-    module = function.module
-    tf = tensorflow_in(module)
-    if tf is None or module is not run.module:
+    if function.code.is_lambda or function.module is not run.module:
         return None
-    place = module.span(function.code.place)
+    place = function.module.span(function.code.place)
     change = change_at(place, "decorated", function.name, f"{tf}.function")
     return unsafe(f"compile `{function.name}` with `{tf}.function`", change)
 

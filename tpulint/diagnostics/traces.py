@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from itertools import chain, repeat
 from typing import NamedTuple, TypedDict
 
 from tpulint.absint.domain.context import Scope
@@ -95,14 +96,10 @@ def _holds(value: Value, part: Value) -> bool:
 def _element(value: Sequence | Mapping, part: Value) -> tuple[Value, int] | None:
     """Return the item that is or holds the part, and its place."""
     if isinstance(value, Sequence):
-        for number, item in enumerate(value.items):
-            if _holds(item, part):
-                return item, value.places[number] if number < len(value.places) else -1
+        items = zip(value.items, chain(value.places, repeat(-1)), strict=False)
     else:
-        for key, item in value.items.items():
-            if _holds(item, part):
-                return item, value.places.get(key, -1)
-    return None
+        items = zip(value.items.values(), (value.places.get(key, -1) for key in value.items))
+    return next(((item, place) for item, place in items if _holds(item, part)), None)
 
 
 def _name(text: str, span: Span) -> str:

@@ -129,8 +129,8 @@ def combines_copies(program: Program, computation: Computation, call: ApiCall) -
         and isinstance(variable, Variable)
         and computation.kind in tf_names.STRATEGY_RUN
         and scope_strategy(variable.made) is not None
-        and aggregation_of(program, variable) in COMBINED
-        and synchronization_of(program, variable) in ("NONE", "AUTO", "ON_WRITE")
+        and variable_option(program, variable, "aggregation") in COMBINED
+        and variable_option(program, variable, "synchronization") in ("NONE", "AUTO", "ON_WRITE")
     )
 
 
@@ -144,11 +144,6 @@ def deciding(scopes: Iterable[Scope]) -> list[Tensor | Variable]:
     return deciders
 
 
-def is_divergent(scopes: Iterable[Scope]) -> bool:
-    """Return whether some of what decides on the control flow is the replica's own."""
-    return any(alike(decider) is Truth.NO for decider in deciding(scopes))
-
-
 def alike(decider: Tensor | Variable) -> Truth:
     """Return whether all replicas have the same of it."""
     if uniform([decider]):
@@ -157,25 +152,19 @@ def alike(decider: Tensor | Variable) -> Truth:
     return Truth.NO if has_own else Truth.MAYBE
 
 
-def variable_option(program: Program, variable: Variable, option: str, position: int) -> str | None:
-    """Return the member of an enumeration that `tf.Variable` was given, "NONE" by default.
+# Arguments of `tf.Variable`, of whose enumerations "NONE" is the default, with their positions.
+OPTIONS = {"synchronization": 10, "aggregation": 11}
+
+
+def variable_option(program: Program, variable: Variable, option: str) -> str | None:
+    """Return the member of an enumeration that `tf.Variable` was given.
 
     None where the variable was not made by `tf.Variable`, or something else was given.
     """
     creation = next(iter(program.by_result.get(id(variable), ())), None)
     if creation is None or creation.last != "Variable":
         return None
-    argument = creation.argument(option, position)
-    if argument is None:
-        return None if any(argument.star for argument in creation.arguments) else "NONE"
-    return argument.value.last if isinstance(argument.value, External) else None
-
-
-def aggregation_of(program: Program, variable: Variable) -> str | None:
-    """Return the member of `tf.VariableAggregation` that the variable was made with."""
-    return variable_option(program, variable, "aggregation", 11)
-
-
-def synchronization_of(program: Program, variable: Variable) -> str | None:
-    """Return the member of `tf.VariableSynchronization` that the variable was made with."""
-    return variable_option(program, variable, "synchronization", 10)
+    value = creation.value(option, OPTIONS[option])
+    if value is None:
+        return None if creation.is_starred else "NONE"
+    return value.last if isinstance(value, External) else None

@@ -255,9 +255,7 @@ def soft_placement(program: Program, computation: Computation) -> str | None:
     if isinstance(strategy, Strategy) and isinstance(strategy.made, Context):
         ways.append(strategy.made)
     for call in program.named.get(SETS_PLACEMENT, ()):
-        enabled = call.argument("enabled", 0)
-        is_on = enabled is not None and enabled.value == Const(True)
-        if is_on and any(
+        if call.value("enabled", 0) == Const(True) and any(
             call.context.run == way.run and call.context.conditions <= way.conditions
             for way in ways
         ):

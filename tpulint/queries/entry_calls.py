@@ -102,9 +102,9 @@ def argument(entry: Computation, name: str) -> Argument | None:
 def argument_value(entry: Computation, name: str) -> Value:
     """Return the value of an argument: None if it is not given, UNKNOWN if it may be."""
     passed = argument(entry, name)
-    if passed is not None:
-        return passed.value
-    return UNKNOWN if any(argument.star for argument in entry.call.arguments) else NONE
+    if passed is None:
+        return UNKNOWN if entry.call.is_starred else NONE
+    return passed.value
 
 
 def is_given(value: Value) -> bool:
@@ -230,9 +230,8 @@ def is_from_tensorflow(entry: Computation) -> bool:
 
 def may_use_tpu(estimator: ApiCall) -> bool:
     """Return whether a TPU may be used: not where it has the literal `use_tpu=False`."""
-    use_tpu = estimator.argument("use_tpu", 4)
     # tpu_estimator.py: `use_tpu` is True by default.
-    return use_tpu is None or use_tpu.value not in NO_TPU
+    return estimator.value("use_tpu", 4) not in NO_TPU
 
 
 def surely_uses_tpu(estimator: ApiCall) -> bool:
@@ -241,10 +240,10 @@ def surely_uses_tpu(estimator: ApiCall) -> bool:
     What is not seen of `use_tpu`, a flag as a rule, asks for nothing else. But some of the uses
     are for other devices where it is the literal False.
     """
-    use_tpu = estimator.argument("use_tpu", 4)
+    use_tpu = estimator.value("use_tpu", 4)
     if use_tpu is None:
-        return not any(argument.star for argument in estimator.arguments)
-    return not any(option in NO_TPU for option in use_tpu.value.options)
+        return not estimator.is_starred
+    return not any(option in NO_TPU for option in use_tpu.options)
 
 
 def surely_used(estimator: ApiCall, use: Context) -> bool:
@@ -263,10 +262,8 @@ def may_evaluate_elsewhere(estimator: ApiCall) -> bool:
 
     They are not where `eval_on_tpu` is what `use_tpu` is.
     """
-    use_tpu, on_tpu = estimator.argument("use_tpu", 4), estimator.argument("eval_on_tpu", 9)
-    if on_tpu is None or on_tpu.value == Const(True):
-        return False
-    return use_tpu is None or on_tpu.value is UNKNOWN or on_tpu.value != use_tpu.value
+    use_tpu, on_tpu = estimator.value("use_tpu", 4), estimator.value("eval_on_tpu", 9)
+    return on_tpu not in (None, Const(True)) and (on_tpu is UNKNOWN or on_tpu != use_tpu)
 
 
 def estimator_of(program: Program, feed: Feed) -> ApiCall | None:
@@ -285,8 +282,7 @@ def fed_estimators(program: Program) -> Iterator[tuple[Feed, ApiCall]]:
 
 def run_config(estimator: ApiCall) -> Value:
     """Return the RunConfig of a TPUEstimator; UNKNOWN where the estimator is not seen."""
-    config = estimator.argument("config", 2)
-    return UNKNOWN if config is None else config.value
+    return estimator.value("config", 2) or UNKNOWN
 
 
 def tpu_config(estimator: ApiCall) -> Value:
@@ -300,12 +296,10 @@ def tpu_config_value(estimator: ApiCall, keyword: str, position: int) -> Value:
 
 
 def _inside(value: Value, keyword: str, position: int) -> Value:
+    if isinstance(value, ExternalObject):
+        return value.argument(keyword, position) or NONE
     # Without a TPUConfig all of its settings keep their defaults.
-    if value == NONE:
-        return NONE
-    if not isinstance(value, ExternalObject):
-        return UNKNOWN
-    return value.argument(keyword, position) or NONE
+    return NONE if value == NONE else UNKNOWN
 
 
 def broadcasts_input(program: Program, estimator: ApiCall) -> bool | None:
@@ -316,9 +310,7 @@ def broadcasts_input(program: Program, estimator: ApiCall) -> bool | None:
     modes = tpu_config_value(estimator, INPUT_MODE, 3).options
     if not all(map(_is_input_mode, modes)):
         configurations = program.named.get("TPUConfig", ())
-        if not configurations or any(
-            argument.star for call in configurations for argument in call.arguments
-        ):
+        if not configurations or any(call.is_starred for call in configurations):
             return None
         arguments = [call.argument(INPUT_MODE, 3) for call in configurations]
         modes = tuple(

@@ -201,10 +201,9 @@ def _may_build(path: str) -> bool:
 
 def _is_so(call: ApiCall, only_if: operations.OnlyIf) -> bool:
     """Return whether the argument of the call has one of the values, or may have it."""
-    if any(argument.star for argument in call.arguments):
+    if call.is_starred:
         return False
-    argument = call.argument(only_if.argument, only_if.position)
-    values = (NONE if argument is None else argument.value).options
+    values = (call.value(only_if.argument, only_if.position) or NONE).options
     if not only_if.values:
         return NONE in values
     texts = [str(value.value) for value in values if isinstance(value, Const)]

@@ -13,6 +13,7 @@ from collections.abc import Hashable, Iterable, Iterator
 from collections.abc import Mapping as MappingOf
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import takewhile
 
 from tpulint.absint.domain.context import (
     CLEARS,
@@ -201,13 +202,8 @@ def bodies_of(context: Context) -> list[Scope]:
 
 def bodies_around(cluster: Cluster) -> tuple[Scope, ...]:
     """Return the bodies of conditionals, loops and calls around the cluster, outermost first."""
-    bodies: list[Scope] = []
-    for scope in scopes_of(cluster.context):
-        if scope.kind == CLUSTER:
-            break
-        if scope.kind in BODIES:
-            bodies.append(scope)
-    return tuple(bodies)
+    around = takewhile(lambda scope: scope.kind != CLUSTER, scopes_of(cluster.context))
+    return tuple(scope for scope in around if scope.kind in BODIES)
 
 
 def given_by_scopes(context: Context) -> list[tuple[Operation, bool]]:
@@ -311,12 +307,9 @@ class HappensBefore:
         return not self._are_complete or any(id(it) in self._live for it in node.operations)
 
     @cached_property
-    def _needed(self) -> set[int]:
+    def needed(self) -> set[int]:
+        """The operations that the results certainly need, by identity."""
         return self._needed_by([])
-
-    def needs(self, operation: Operation) -> bool:
-        """Return whether the results certainly need the operation."""
-        return id(operation) in self._needed
 
     def placement(self, access: Access) -> Placement | None:
         """Return when an access of a host cluster runs; None where no graph orders it."""

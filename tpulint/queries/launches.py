@@ -7,7 +7,7 @@ one launch together.
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from math import inf
 
@@ -36,7 +36,8 @@ from tpulint.syntax.nodes import walk
 
 # Fewer steps than these are an example or a test: nobody waits for them.
 FEW_STEPS = 20
-_COMPARISONS = {
+_OPERATORS: dict[str, Callable[[int, int], int]] = {
+    "Modulo": operator.mod,
     "Equal": operator.eq,
     "NotEqual": operator.ne,
     "LessThan": operator.lt,
@@ -198,9 +199,13 @@ def most_rounds(program: Program, loop: Scope, place: Context | None = None) -> 
         for key, branch in place.conditions
         if key.test is not None and id(key.test) in inside
     ]
-    return sum(
-        not any(_truth_for(test, {node.target.id: item}) is (not branch) for test, branch in tests)
+    answers = (
+        [(_evaluate(test, {node.target.id: item}), branch) for test, branch in tests]
         for item in items
+    )
+    return sum(
+        all(answer is None or bool(answer) is branch for answer, branch in of_item)
+        for of_item in answers
     )
 
 
@@ -220,31 +225,23 @@ def _assigned_in(body: list[nodes.Statement]) -> set[str]:
     return {node.id for node in walk(*targets) if isinstance(node, nodes.Name)}
 
 
-def _truth_for(test: nodes.Expression, names: Mapping[str, int | None]) -> bool | None:
-    """Return the answer of a test on whole numbers, for these values of its names."""
-    match test:
-        case nodes.Not(operand=operand):
-            answer = _truth_for(operand, names)
-            return None if answer is None else not answer
-        case nodes.Compare(left=first, comparisons=[comparison]):
-            left, right = _evaluate(first, names), _evaluate(comparison.right, names)
-            compare = _COMPARISONS.get(comparison.op)
-            if left is None or right is None or compare is None:
-                return None
-            return bool(compare(left, right))
-    number = _evaluate(test, names)
-    return None if number is None else bool(number)
-
-
 def _evaluate(expression: nodes.Expression, names: Mapping[str, int | None]) -> int | None:
+    """Return a whole number, or the answer of a test on some, for these values of its names."""
     match expression:
         case nodes.Constant(value=value):
             return value if type(value) is int else None
         case nodes.Name(id=name):
             return names.get(name)
-        case nodes.BinaryOperation(op="Modulo", left=first, right=second):
+        case nodes.Not(operand=operand):
+            answer = _evaluate(operand, names)
+            return None if answer is None else not answer
+        case (
+            nodes.BinaryOperation(op=op, left=first, right=second)
+            | nodes.Compare(left=first, comparisons=[nodes.Comparison(op=op, right=second)])
+        ):
             left, right = _evaluate(first, names), _evaluate(second, names)
-            return left % right if left is not None and right else None
+            if left is not None and right is not None and (op != "Modulo" or right):
+                return _OPERATORS[op](left, right) if op in _OPERATORS else None
     return None
 
 
@@ -261,8 +258,7 @@ def _items(program: Program, loop: Scope) -> list[int | None] | range | None:
 
 def _number(program: Program, value: Value) -> int | None:
     """Return the whole number that a value is, if it is one, or `tf.constant` of one."""
-    if isinstance(value, Tensor):
-        for call in program.by_result.get(id(value), ()):
-            if call.path == "tensorflow.constant" and call.arguments:
-                return constant_int(call.arguments[0].value)
+    for call in program.by_result.get(id(value), ()) if isinstance(value, Tensor) else ():
+        if call.path == "tensorflow.constant" and call.arguments:
+            return constant_int(call.arguments[0].value)
     return constant_int(value)

@@ -187,24 +187,17 @@ def _transfers_of(call: ApiCall, computation: Computation | None) -> Iterator[Tr
         yield Transfer(store, is_put, least, most, call, computation)
     elif _is_infeed_queue(store):
         if call.last == "generate_enqueue_ops":
-            argument = call.argument("sharded_inputs", 0)
-            shards = None if argument is None else argument.value
+            shards = call.value("sharded_inputs", 0)
             least, most = 0, inf
             if isinstance(shards, Sequence) and not shards.open:
                 least = most = len(shards.items)
             yield Transfer(INFEED, True, least, most, call, computation)
         elif call.last == "generate_dequeue_op":
             yield Transfer(INFEED, False, 1, 1, call, computation)
-    elif call.last == "repeat" and (queue := call.argument("infeed_queue", 3)) is not None:
-        number = _number(call, "n")
-        if _is_infeed_queue(queue.value) and number is not None:
+    elif call.last == "repeat" and _is_infeed_queue(call.value("infeed_queue", 3)):
+        number = constant_int(call.value("n", 0))
+        if number is not None:
             yield Transfer(INFEED, False, number, number, call, computation)
-
-
-def _number(call: ApiCall, keyword: str) -> int | None:
-    """Return the whole number that is the first argument of a call, if it is seen."""
-    argument = call.argument(keyword, 0)
-    return None if argument is None else constant_int(argument.value)
 
 
 def _is_infeed_queue(value: Value | None) -> bool:
@@ -256,7 +249,7 @@ def _capacity(program: Program, store: Hashable) -> int | None:
         return None
     for call in program.named.get("FIFOQueue", ()):
         if call.result is store:
-            return _number(call, "capacity")
+            return constant_int(call.value("capacity", 0))
     return None
 
 
@@ -277,8 +270,7 @@ class _HostGraph:
 
     def fetched_by(self, run: ApiCall) -> _Fetched:
         """Return what one call of a session's `run` computes."""
-        argument = run.argument("fetches", 0)
-        fetches = UNKNOWN if argument is None else argument.value
+        fetches = run.value("fetches", 0) or UNKNOWN
         fetched = self._closure([fetches])
         return fetched._replace(is_complete=fetched.is_complete and not _names_any(fetches))
 
@@ -462,7 +454,7 @@ class _Account:
         if not _is_sure(place) or not place.reached_whenever(computation.context):
             return False
         order = order_of(self._program, computation)
-        if transfer.operation is None or not order.needs(transfer.operation):
+        if id(transfer.operation) not in order.needed:
             return False
         if place.cluster is None:
             return True
@@ -481,7 +473,7 @@ class _Account:
             elif scope.kind == WHILE:
                 calls = () if transfer.computation is None else transfer.computation.calls
                 repeats = (it for it in calls if it.site == scope.site and it.last == "repeat")
-                number = next((_number(it, "n") for it in repeats), None)
+                number = next((constant_int(it.value("n", 0)) for it in repeats), None)
                 count *= (0 if is_least else inf) if number is None else number
             elif scope.kind == COND and is_least:
                 count = 0

@@ -244,9 +244,9 @@ class Scopes:
             )
             built = definite_if(not may_build_later)
             yield from self._taken(call, model, "model", strategy, _least(built, least))
-            argument = call.argument("optimizer", 0)
-            if argument is not None and is_optimizer(argument.value) and has_slots(argument.value):
-                yield from self._taken(call, argument.value, "optimizer", strategy, least)
+            optimizer = call.value("optimizer", 0)
+            if optimizer is not None and is_optimizer(optimizer) and has_slots(optimizer):
+                yield from self._taken(call, optimizer, "optimizer", strategy, least)
 
     def _parts_outside(
         self, call: ApiCall, strategy: Strategy, least: Certainty
@@ -290,14 +290,14 @@ class Scopes:
 
     def _compiled_outside(self, call: ApiCall) -> Iterator[Misplaced]:
         """`model.compile("adam")` under no scope: the optimizer of a model that one was made in."""
-        model, argument = call.receiver, call.argument("optimizer", 0)
+        model, optimizer = call.receiver, call.value("optimizer", 0)
         assert isinstance(model, (ExternalObject, Instance))
         strategy = scope_strategy(model.context)
-        if strategy is None or strategy.kind != "tpu" or argument is None:
+        if strategy is None or strategy.kind != "tpu" or optimizer is None:
             return
         trained = any(call.receiver is model for call in self.program.named.get(TRAINS, ()))
         yield from self._parts_outside(call, strategy, definite_if(trained))
-        optimizer, created, site = argument.value, call.context, call.site
+        created, site = call.context, call.site
         if isinstance(optimizer, Const) and isinstance(optimizer.value, str):
             name = optimizer.value
         elif is_optimizer(optimizer) and isinstance(optimizer, ExternalObject):
@@ -316,9 +316,8 @@ class Scopes:
             return
         strategy = scope_strategy(model.context)
         if strategy is not None and strategy.kind == "tpu":
-            arguments = filter(None, (call.argument("metrics", 2), call.argument(WEIGHTED)))
-            for metric in (part for it in arguments for part in parts_of(it.value)):
-                if is_metric(metric):
+            for metrics in (call.value("metrics", 2), call.value(WEIGHTED)):
+                for metric in filter(is_metric, parts_of(metrics)):
                     yield from self._taken(call, metric, "metric", strategy, Certainty.DEFINITE)
 
     # Keras 2 enters the model's own strategy, which cannot be nested; Keras 3 makes slots there.
@@ -326,12 +325,12 @@ class Scopes:
         """`model.fit(...)` under a scope, of a model that is made and compiled under none."""
         model, strategy = call.receiver, scope_strategy(call.context)
         compiled = [it for it in self.program.named.get("compile", ()) if it.receiver is model]
-        taken = [step.argument("optimizer", 0) for step in compiled]
+        taken = [step.value("optimizer", 0) for step in compiled]
         is_outside = not any(step.context.with_blocks(SCOPE) for step in compiled)
         is_seen = bool(taken) and is_outside and not call.context.is_guess
         if is_seen and strategy is not None and strategy.kind == "tpu":
-            slots = [used is not None and has_slots(used.value) for used in taken]
-            least = definite_if(all(slots), not call.context.with_blocks(SCOPE)[0].is_uncertain)
+            are_slots = all(used is not None and has_slots(used) for used in taken)
+            least = definite_if(are_slots, not call.context.with_blocks(SCOPE)[0].is_uncertain)
             yield from self._taken(call, model, "model", strategy, least)
 
     def _trained_outside(self, call: ApiCall) -> Iterator[Misplaced]:

@@ -6,7 +6,7 @@ from tpulint.diagnostics.traces import path_to_collective
 from tpulint.finding import Certainty, Severity
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.ordering import Truth, all3
-from tpulint.queries.collectives import alike, deciding, is_divergent, under_control
+from tpulint.queries.collectives import alike, deciding, under_control
 from tpulint.rules.base import Report, Rule, register
 
 
@@ -18,11 +18,11 @@ class SynchronizationUnderCondition(Rule):
     summary = "replicas synchronize under a tensor condition"
 
     def check(self, program: Program, report: Report) -> None:
-        collectives = list(under_control(program))
+        collectives = [(*it, all3(map(alike, deciding(it[2])))) for it in under_control(program)]
         # Where one way to get there lets replicas part for sure, TPU306 reports the collective.
-        divergent = {call.site for _, call, scopes in collectives if is_divergent(scopes)}
-        for computation, call, scopes in collectives:
-            if call.site not in divergent and all3(map(alike, deciding(scopes))) is Truth.MAYBE:
+        divergent = {call.site for _, call, _, agree in collectives if agree is Truth.NO}
+        for computation, call, scopes, agree in collectives:
+            if call.site not in divergent and agree is Truth.MAYBE:
                 report(
                     call.site.span,
                     f"`{call.last}` runs under a condition on a tensor: replicas that take the "

@@ -295,8 +295,8 @@ def _check_bounded(program: Program, report: Report) -> None:
                 " the same number"
             )
         elif call.last in TRANSPOSED:
-            shape = call.argument("output_shape", 2)
-            if shape and isinstance(shape.value, Sequence) and Const(-1) in shape.value.items:
+            shape = call.value("output_shape", 2)
+            if isinstance(shape, Sequence) and Const(-1) in shape.items:
                 fault = (
                     f"the `output_shape` of `{call.last}` has a -1, but must be known when the"
                     " computation is compiled: write its size"
@@ -311,11 +311,11 @@ def _check_bounded(program: Program, report: Report) -> None:
 
 def squeezes_any(program: Program, call: ApiCall) -> bool:
     """Return whether no axis is named, and the tensor is what was found in data."""
-    axis = call.argument("axis", 1) or call.argument("squeeze_dims")
-    taken = call.argument("input", 0)
-    if taken is None or (axis is not None and axis.value != NONE):
+    axis = call.value("axis", 1) or call.value("squeeze_dims")
+    taken = call.value("input", 0)
+    if taken is None or axis not in (None, NONE):
         return False
-    makers = program.by_result.get(id(taken.value), ())
+    makers = program.by_result.get(id(taken), ())
     return any(finds_places(maker) for maker in makers if maker.path.startswith("tensorflow."))
 
 
@@ -329,12 +329,12 @@ def finds_places(call: ApiCall) -> bool:
 # tensorflow/compiler/tf2xla/xla_resource.cc, `SetTypeAndShape`.
 def makes_longer(program: Program, call: ApiCall) -> bool:
     """Return whether a variable is assigned all of its value and something behind or before it."""
-    variable, value = call.receiver, call.argument("value", 0)
+    variable, value = call.receiver, call.value("value", 0)
     if value is None or not isinstance(variable, Variable):
         return False
     joined = [
         item
-        for maker in program.by_result.get(id(value.value), ())
+        for maker in program.by_result.get(id(value), ())
         if maker.last == "concat" and maker.path.startswith(TENSORFLOW)
         for item in mixable(maker)
     ]
@@ -345,21 +345,19 @@ def makes_longer(program: Program, call: ApiCall) -> bool:
 # tensorflow/python/ops/bincount_ops.py: min(maxlength, max(minlength, the largest value + 1)).
 def counts_any(call: ApiCall) -> bool:
     """Return whether values of data decide how many there are to count."""
-    counted = call.argument("arr", 0) or call.argument("values", 0)
-    limits = [call.argument("minlength", 2), call.argument("maxlength", 3)]
-    if counted is None or not is_data(counted.value):
+    counted = call.value("arr", 0) or call.value("values", 0)
+    limits = [call.value("minlength", 2) or NONE, call.value("maxlength", 3) or NONE]
+    if counted is None or not is_data(counted):
         return False
-    values = [NONE if limit is None else limit.value for limit in limits]
-    if NONE in values:
+    if NONE in limits:
         return True
-    least, most = (value.value if isinstance(value, Const) else None for value in values)
+    least, most = (limit.value if isinstance(limit, Const) else None for limit in limits)
     return isinstance(least, int) and isinstance(most, int) and least < most
 
 
 def _shapes_of_branches(call: ApiCall) -> list[tuple[int | None, ...]]:
     """Return the shapes that two branches give, where both are seen."""
-    predicate = call.argument("pred", 0)
-    is_traced = predicate is not None and isinstance(predicate.value, Tensor)
+    is_traced = isinstance(call.value("pred", 0), Tensor)
     outputs = [output for output in call.result.options if isinstance(output, Tensor)]
     shapes = [output.shape for output in outputs if output.shape is not None]
     are_two = len(call.result.options) == 2 and len(shapes) == 2

@@ -10,7 +10,7 @@ from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.certainty import on_tpu_if
 from tpulint.rules.base import Report, Rule, register
 
-EMPTY = (NONE, Const(0))
+EMPTY = (None, NONE, Const(0))
 WRITES = frozenset(["write", "scatter"])
 FILLS = frozenset(["unstack", "split"])  # the result has the size of what it is given
 
@@ -48,6 +48,5 @@ class DynamicTensorArray(Rule):
 
 def grows(array: ApiCall) -> bool:
     """Return whether it is made empty, with `dynamic_size=True`."""
-    size, dynamic = array.argument("size", 1), array.argument("dynamic_size", 2)
-    is_dynamic = dynamic is not None and dynamic.value == Const(True)
-    return is_dynamic and (size is None or size.value in EMPTY)
+    is_dynamic = array.value("dynamic_size", 2) == Const(True)
+    return is_dynamic and array.value("size", 1) in EMPTY

@@ -95,8 +95,7 @@ def unbounded_loops(
 
     Each comes with whether the gradient certainly needs all of its rounds, and what to do.
     """
-    argument = gradient.argument(*LOSSES[gradient.last])
-    loss = UNKNOWN if argument is None else argument.value
+    loss = gradient.value(*LOSSES[gradient.last])
     stops = set[int]()
     for call in computation.calls:
         function = call.arguments[0].value if call.arguments else None
@@ -105,7 +104,7 @@ def unbounded_loops(
         if call.last in STOPS or (call.last == "map_structure" and is_mapped):
             stops |= {id(tensor.operation) for tensor in tensors(call.result)}
     around = set(map(id, gradient.context.scopes))
-    upstream = before(loss, stops)
+    upstream = before(loss or UNKNOWN, stops)
     scopes = {
         id(scope): scope
         for operation in upstream.values()
@@ -119,7 +118,7 @@ def unbounded_loops(
         if remedy:
             reached = all(place.context.reached_whenever(gradient.context) for place in inside)
             # One loss, and no other in its place; what a loop began with leaves the loop, too.
-            is_alone = argument is not None and all(
+            is_alone = loss is not None and all(
                 tensor.site == scope.site or not other for tensor, other in with_alternatives(loss)
             )
             is_sure = reached and multiplies(computation, scope) and is_alone
@@ -185,9 +184,9 @@ def bounds_of(program: Program, computation: Computation, scope: Scope) -> Itera
                 yield from (it.value for it in call.arguments if it.keyword not in NO_BOUNDS)
         return
     for call in computation.calls:
-        bound = call.argument("maximum_iterations")
+        bound = call.value("maximum_iterations")
         if call.site == scope.site and call.last == "while_loop" and bound is not None:
-            yield bound.value
+            yield bound
 
 
 def has_no_bound(computation: Computation, scope: Scope) -> bool:
@@ -206,16 +205,13 @@ def has_no_bound(computation: Computation, scope: Scope) -> bool:
 
 def _is_unbounded(call: ApiCall) -> bool:
     """Return whether a `while_loop` surely gets no `maximum_iterations`, and keeps its gradient."""
-    bound, back_prop = call.argument("maximum_iterations"), call.argument("back_prop", 5)
     plain = [argument for argument in call.arguments if argument.keyword is None]
     # Keras has the bound at the fourth place, TensorFlow behind the seventh.
-    may_be_bound = len(plain) > (3 if "keras" in call.path else 7) or any(
-        argument.star for argument in call.arguments
-    )
+    may_be_bound = len(plain) > (3 if "keras" in call.path else 7) or call.is_starred
     if may_be_bound or "training_loop" in call.path:
         return False
-    has_gradient = back_prop is None or back_prop.value != Const(False)
-    return has_gradient and (bound is None or bound.value == NONE)
+    has_gradient = call.value("back_prop", 5) != Const(False)
+    return has_gradient and call.value("maximum_iterations") in (None, NONE)
 
 
 def multiplies(computation: Computation, scope: Scope) -> bool:

@@ -16,7 +16,7 @@ from tpulint.frontends.tensorflow.knowledge.tf_names import STRATEGY_RUN, is_ten
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.strategy import EACH_REPLICA, SCOPE, Strategy, scope_strategy
 from tpulint.queries.certainty import definite_if
-from tpulint.queries.collectives import aggregation_of, synchronization_of
+from tpulint.queries.collectives import variable_option
 from tpulint.queries.strategies import UPDATES
 from tpulint.rules.base import Report, Rule, register
 
@@ -116,11 +116,11 @@ def written(program: Program, access: Access, strategy: Strategy, report: Report
     creation = next(iter(program.by_result.get(id(variable), ())), None)
     if access.mode != "write" or creation is None or creation.last != "Variable":
         return
-    if synchronization_of(program, variable) != "ON_READ":
+    if variable_option(program, variable, "synchronization") != "ON_READ":
         return
     # tensorflow/python/distribute/values_util.py, `on_read_assign_add_cross_replica`: a sum would
     # be added once for each replica. Without aggregation there is no way to share a value out.
-    aggregation = aggregation_of(program, variable)
+    aggregation = variable_option(program, variable, "aggregation")
     is_sum = aggregation == "SUM" and access.how in SUMS_AND_DIFFERENCES
     certainty = certainty_of(context, strategy, False)
     if certainty is None or not (is_sum or aggregation == "NONE"):

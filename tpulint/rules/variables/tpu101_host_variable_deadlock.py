@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tpulint.diagnostics import traces
-from tpulint.diagnostics.fixes import by_value, of_conflict
+from tpulint.diagnostics.fixes import by_value, pass_by_value
 from tpulint.finding import Applicability, Severity
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.variable_conflicts import conflicts, is_on_device
@@ -31,5 +31,5 @@ class HostVariableDeadlock(Rule):
                 f" {by_value(host, conflict.host.mode)}",
                 certainty=conflict.certainty,
                 trace=traces.deadlock(conflict),
-                fix=of_conflict(conflict),
+                fix=pass_by_value(conflict.computation, conflict.cluster, conflict.host),
             )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tpulint.diagnostics import traces
-from tpulint.diagnostics.fixes import of_conflict
+from tpulint.diagnostics.fixes import pass_by_value
 from tpulint.finding import Applicability, Certainty, Severity
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.variable_conflicts import Conflict, certainty_of_touch, conflicts, is_on_device
@@ -34,7 +34,7 @@ class GlobalStepInHostCluster(Rule):
                 message(conflict),
                 certainty=certainty,
                 trace=trace(conflict),
-                fix=of_conflict(conflict),
+                fix=pass_by_value(conflict.computation, conflict.cluster, conflict.host),
             )
 
 
