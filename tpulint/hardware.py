@@ -127,34 +127,19 @@ def readable_bytes(size: float) -> str:
 
 
 class Device(NamedTuple):
-    """A generation of TPUs; a core is what one replica runs on.
+    """A core of a generation of TPUs, which is what one replica runs on.
 
-    A chip of v4 or v5p has two cores that a program uses as one. `matrix_unit` is the side of the
-    square that multiplies matrices. The peak is that of bfloat16.
+    memory: the bytes of its HBM. matrix_unit: the side of the square that multiplies matrices.
+    flops: the operations per second on bfloat16, at most. bandwidth: the bytes per second between
+    the core and its HBM, at most.
     """
 
     name: str
-    cores_per_chip: int
-    memory_per_chip: int
+    memory: int
     matrix_unit: int
-    flops_per_chip: float
-    bandwidth_per_chip: float
+    flops: float
+    bandwidth: float
     source: str
-
-    @property
-    def memory(self) -> int:
-        """Return the bytes of HBM of a core."""
-        return self.memory_per_chip // self.cores_per_chip
-
-    @property
-    def flops(self) -> float:
-        """Return the floating-point operations per second of a core, at most."""
-        return self.flops_per_chip / self.cores_per_chip
-
-    @property
-    def bandwidth(self) -> float:
-        """Return the bytes per second between a core and its HBM, at most."""
-        return self.bandwidth_per_chip / self.cores_per_chip
 
     @property
     def flops_per_byte(self) -> float:
@@ -167,12 +152,14 @@ _SUPERCOMPUTER = "Jouppi et al., A Domain-Specific Supercomputer for Training DN
 _DOCS = "https://cloud.google.com/tpu/docs/"
 
 
+# The sources have the numbers of a chip. One of v2 or v3 has two cores: these are half of them. A
+# chip of v4 or v5p has two as well, which a program uses as one.
 _DEVICES = (
-    Device("v2", 2, 16 * _GIB, 128, 45e12, 700e9, _SUPERCOMPUTER),
-    Device("v3", 2, 32 * _GIB, 128, 123e12, 900e9, f"{_DOCS}v3"),
-    Device("v4", 1, 32 * _GIB, 128, 275e12, 1200e9, f"{_DOCS}v4"),
-    Device("v5e", 1, 16 * _GIB, 128, 197e12, 819e9, f"{_DOCS}v5e"),
-    Device("v5p", 1, 95 * _GIB, 128, 459e12, 2765e9, f"{_DOCS}v5p"),
-    Device("v6e", 1, 32 * _GIB, 256, 918e12, 1638e9, f"{_DOCS}v6e"),
+    Device("v2", 8 * _GIB, 128, 22.5e12, 350e9, _SUPERCOMPUTER),
+    Device("v3", 16 * _GIB, 128, 61.5e12, 450e9, f"{_DOCS}v3"),
+    Device("v4", 32 * _GIB, 128, 275e12, 1200e9, f"{_DOCS}v4"),
+    Device("v5e", 16 * _GIB, 128, 197e12, 819e9, f"{_DOCS}v5e"),
+    Device("v5p", 95 * _GIB, 128, 459e12, 2765e9, f"{_DOCS}v5p"),
+    Device("v6e", 32 * _GIB, 256, 918e12, 1638e9, f"{_DOCS}v6e"),
 )
 DEVICES = {device.name: device for device in _DEVICES}

@@ -223,16 +223,15 @@ def changes(
         (0 if kept else gradients, split),
     ]
     for tensor in tensors[:1]:
-        shape = written_shape(tensor.dtype, tensor.shape)
         place = f", at {tensor.place}" if tensor.place else ""
-        what = f"give {shape} a last dimension of a multiple of 128{place}"
+        what = f"give {written_shape(tensor)} a last dimension of a multiple of 128{place}"
         savings.append((tensor.sizes.row_major - tensor.sizes.best, what))
     savings.sort(key=lambda saving: -saving[0])
     return tuple(f"{what}: saves up to {readable_bytes(size)}" for size, what in savings if size)
 
 
-def written_shape(dtype: str, shape: Sequence[int]) -> str:
-    return f"{dtype}[{','.join(map(str, shape))}]"
+def written_shape(tensor: LargeTensor) -> str:
+    return f"{tensor.dtype}[{','.join(map(str, tensor.shape))}]"
 
 
 def cost_lines(cost: StepCost, device: Device) -> Iterator[str]:
@@ -282,7 +281,7 @@ def tensor_lines(cost: StepCost) -> Iterator[str]:
     rows: list[tuple[str, ...]] = [("", "size", "best layout", "row-major", "made at")]
     for tensor in cost.tensors:
         times = f" x {tensor.number}" if tensor.number > 1 else ""
-        what = f"{written_shape(tensor.dtype, tensor.shape)}{times}"
+        what = f"{written_shape(tensor)}{times}"
         rows.append((what, *map(readable_bytes, tensor.sizes), made_at(tensor)))
     yield from indented(rows)
 
