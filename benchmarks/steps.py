@@ -49,7 +49,7 @@ def measured(batch: Batch) -> Steps:
     times = [time.process_time()]
     graph = ImportGraph(Files(batch.disk, installed=INSTALLED))
     targets = Targets(batch.settings.target_tensorflow, batch.disk)
-    prefiltered = prefilter(batch, batch.filenames, targets, graph=graph)
+    prefiltered = prefilter(batch, batch.filenames, targets, graph)
     times.append(time.process_time())
     jobs = split_into_programs(batch, prefiltered, graph, batch.disk)
     times.append(time.process_time())

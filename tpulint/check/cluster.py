@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tpulint import __version__, plugins
 from tpulint.absint.resolver.import_graph import Files, ImportGraph
-from tpulint.check.executor import LocalWorkers, ProgramStep, Search, SearchStep
+from tpulint.check.executor import LocalWorkers, ProgramStep
 from tpulint.check.progress import Progress
 from tpulint.config import ConfigError
 from tpulint.file_facts import home_of
@@ -44,17 +44,15 @@ MAX_IN_FLIGHT_PER_WORKER = 4  # programs: more would only fill the scheduler
 MAX_ROUNDS = 100  # in which a program is sent again with what its snapshot lacked
 
 
-class ClusterWorkers:
+class ClusterWorkers(LocalWorkers):
     """This machine, except that a cluster analyzes the programs."""
 
     _client: Client
     _step: ProgramStep
 
-    def __init__(self, address: str, batch: Batch, local: LocalWorkers, progress: Progress) -> None:
+    def __init__(self, address: str, batch: Batch, processes: int, progress: Progress) -> None:
+        super().__init__(batch, processes, progress)
         self._address = address
-        self._batch = batch
-        self._local = local
-        self._progress = progress
         self._analyzer = this_analyzer()
         self._shown = {os.path.abspath(name): name for name in batch.filenames}
         self._done: dict[Job, Analysis | None] = {}
@@ -63,9 +61,6 @@ class ClusterWorkers:
         self._polled = 0.0
         self._alive = 0.0
         self._in_flight: dict[Future, tuple[Job, DiskSnapshot]] = {}
-
-    def search(self, step: SearchStep, filenames: Sequence[str]) -> Search:
-        return self._local.search(step, filenames)
 
     def analyze(self, step: ProgramStep, jobs: Sequence[Job]) -> Iterator[tuple[Job, Analysis]]:
         """Send the programs; one that no worker survives is analyzed here."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tpulint.absint.resolver.import_graph import Files, ImportGraph
 from tpulint.check.discover import Task, find_files
-from tpulint.check.executor import LocalWorkers, Search, Workers
+from tpulint.check.executor import LocalWorkers, Search
 from tpulint.check.programs import Prefiltered, prefilter, split_into_programs
 from tpulint.check.progress import Progress
 from tpulint.check.request import STDIN, Request, settings_of
@@ -164,23 +164,25 @@ def analyze_batch(
     url = request.config.shared_cache if isinstance(memo, Database) else None
     queries = Queries(batch, disk, memo, None if url is None else SharedCache(url))
     processes = request.config.jobs or os.cpu_count() or 1
-    with LocalWorkers(batch, processes, task.progress) as local:
-        if request.scheduler is None or batch.disk.unsaved:
-            return run_steps(batch, queries, local)
+    workers = LocalWorkers(batch, processes, task.progress)
+    if request.scheduler is not None and not batch.disk.unsaved:
         from tpulint.check.cluster import ClusterWorkers
 
-        cluster = ClusterWorkers(request.scheduler, batch, local, task.progress)
-        return run_steps(batch, queries, cluster)
+        workers = ClusterWorkers(request.scheduler, batch, processes, task.progress)
+    with workers:
+        return run_steps(batch, queries, workers, queries)
 
 
 def run_steps(
-    batch: Batch, queries: Queries, workers: Workers, project: ProjectPrograms | None = None
+    batch: Batch,
+    queries: Queries,
+    workers: LocalWorkers | ProjectPrograms,
+    kept: Queries | ProjectPrograms,
 ) -> Analysis:
     """Find the programs of a batch, and analyze each that has changed.
 
-    What is found in programs is kept by the queries, or with the programs by an editor's project.
+    `kept` keeps what is found in programs: the queries, or an editor's project.
     """
-    kept = project or queries
     search = find_programs(batch, queries, workers)
     jobs = search.programs.jobs
     # Programs first: their processes work while this one looks at the names.
@@ -212,7 +214,9 @@ def run_steps(
     )
 
 
-def find_programs(batch: Batch, queries: Queries, workers: Workers) -> FoundPrograms:
+def find_programs(
+    batch: Batch, queries: Queries, workers: LocalWorkers | ProjectPrograms
+) -> FoundPrograms:
     """Search the bytes of the files that have changed, and find the programs among all files."""
     changed = queries.changed_files()
     search = workers.search(prefilter, changed) if changed else Search()
@@ -225,7 +229,7 @@ def find_programs(batch: Batch, queries: Queries, workers: Workers) -> FoundProg
         names.dependencies.update(search.asked_for_names)
         if len(changed) < len(batch.filenames):
             targets = targets_of(batch.settings, names)
-            prefiltered = prefilter(batch, batch.filenames, targets, facts)
+            prefiltered = prefilter(batch, batch.filenames, targets, None, facts)
             queries.remember_facts(prefiltered.searched)
         jobs = divide(batch, prefiltered, queries, search, names)
         importing = (row for name, row in prefiltered.importing if name not in batch.context)

@@ -19,13 +19,14 @@ from tpulint.absint.domain.objects import Function
 from tpulint.absint.domain.site import Module
 from tpulint.absint.interpreter.frame import Frame, Observer
 from tpulint.absint.resolver.import_graph import Files, ImportGraph
-from tpulint.check.executor import ProgramStep, Search, SearchStep
+from tpulint.check.executor import LocalWorkers, ProgramStep, Search, SearchStep
+from tpulint.check.progress import Progress
 from tpulint.collector import gc_disabled
 from tpulint.finding import Finding
-from tpulint.frontends import installed, targets_of
+from tpulint.frontends import installed
 from tpulint.frontends.settings import Settings
 from tpulint.frontends.tensorflow.program import Program
-from tpulint.incremental.disk import CheckedDisk, DiskDependencies, TrackedDisk
+from tpulint.incremental.disk import CheckedDisk, DiskDependencies
 from tpulint.incremental.memo import Memo
 from tpulint.incremental.model import Analysis, Batch, Job
 from tpulint.incremental.queries import Queries
@@ -187,9 +188,7 @@ class ProjectPrograms:
         """Do nothing: `analyze` has kept the program."""
 
     def search(self, step: SearchStep, filenames: Sequence[str]) -> Search:
-        disk = TrackedDisk(self.batch.disk)
-        prefiltered = step(self.batch, filenames, targets_of(self.batch.settings, disk))
-        return Search(prefiltered, asked_for_names=disk.dependencies)
+        return LocalWorkers(self.batch, 1, Progress()).search(step, filenames)
 
     def analyze(self, step: ProgramStep, jobs: Sequence[Job]) -> Iterator[tuple[Job, Analysis]]:
         """Analyze the programs that have changed; of one, the part around `first` may do."""

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from tpulint.absint.resolver.import_graph import Files, ImportGraph
 from tpulint.check.programs import Prefiltered, merge
@@ -50,27 +50,9 @@ class Search(NamedTuple):
     passed_over: tuple[PassedOver, ...] = ()
 
 
-class SearchStep(Protocol):
-    """Search the bytes of some files of a batch; `graph` learns what they import."""
-
-    def __call__(
-        self,
-        batch: Batch,
-        filenames: Sequence[str],
-        targets: Targets,
-        *,
-        graph: ImportGraph | None = ...,
-    ) -> Prefiltered: ...
-
-
+# Search the bytes of some files of a batch; the graph, if any, learns what they import.
+SearchStep = Callable[[Batch, Sequence[str], "Targets", ImportGraph | None], Prefiltered]
 ProgramStep = Callable[[Batch, Job], Analysis]
-
-
-class Workers(Protocol):
-    """The place where a check searches files and analyzes programs."""
-
-    def search(self, step: SearchStep, filenames: Sequence[str]) -> Search: ...
-    def analyze(self, step: ProgramStep, jobs: Sequence[Job]) -> Iterator[tuple[Job, Analysis]]: ...
 
 
 class LocalWorkers(ExitStack):
@@ -91,23 +73,22 @@ class LocalWorkers(ExitStack):
             if parts is not None:
                 return _merged(parts)
         disk = TrackedDisk(self._batch.disk)
-        prefiltered = step(self._batch, filenames, targets_of(self._batch.settings, disk))
+        prefiltered = step(self._batch, filenames, targets_of(self._batch.settings, disk), None)
         return Search(prefiltered, asked_for_names=disk.dependencies)
 
     def _searched(self, step: SearchStep, filenames: Sequence[str]) -> list[Search] | None:
         """Search all files in chunks; None where a process has died."""
-        from concurrent.futures.process import BrokenProcessPool
-
         size = max(MIN_CHUNK_FILES, len(filenames) // MAX_CHUNKS)
         chunks = [filenames[start : start + size] for start in range(0, len(filenames), size)]
         pool = self._start(self._processes)
-        try:
-            parts = list(pool.map(partial(_search_chunk, step), chunks))
-        except BrokenProcessPool:
-            return None
+
+        def search_all() -> list[Search]:
+            return list(pool.map(partial(_search_chunk, step), chunks))
+
+        parts = _unless_broken(search_all)
         # They have nothing else to do while the programs are found.
         for _ in range(self._processes):
-            _submitted(pool, load_analyzer)
+            _unless_broken(pool.submit, load_analyzer)
         return parts
 
     def analyze(self, step: ProgramStep, jobs: Sequence[Job]) -> Iterator[tuple[Job, Analysis]]:
@@ -123,7 +104,7 @@ class LocalWorkers(ExitStack):
         futures: dict[Job, Future[Analysis | None] | None] = {}
         if self._pool is not None:
             for job in sorted(jobs, key=lambda job: -job.size):
-                futures[job] = _submitted(self._pool, _analyze_in_worker, step, job)
+                futures[job] = _unless_broken(self._pool.submit, _analyze_in_worker, step, job)
         return self._results(step, jobs, futures)
 
     def _results(
@@ -138,7 +119,9 @@ class LocalWorkers(ExitStack):
                 yield job, analyzed(step, self._batch, job)
                 continue
             # Where a process died, another program may have been the cause.
-            analysis = _result(futures[job]) or _analyzed_alone(step, self._batch, job)
+            future = futures[job]
+            analysis = None if future is None else _unless_broken(future.result)
+            analysis = analysis or _analyzed_alone(step, self._batch, job)
             yield job, analysis or Analysis(failures=(FileFailure(job.seeds[0], KILLED),))
 
     def _start(self, processes: int) -> Pool:
@@ -174,22 +157,12 @@ def _merged(parts: Sequence[Search]) -> Search:
     return Search(merge([part.prefiltered for part in parts]), imports, for_imports, for_names)
 
 
-def _submitted(pool: Pool, work: Callable[..., T], *arguments: object) -> Future[T] | None:
-    """Submit work; None where the pool is broken: a process of it has died."""
+def _unless_broken(use: Callable[..., T], *arguments: object) -> T | None:
+    """Return what a use of a pool gives; None where a process of the pool has died."""
     from concurrent.futures.process import BrokenProcessPool
 
     try:
-        return pool.submit(work, *arguments)
-    except BrokenProcessPool:
-        return None
-
-
-def _result(future: Future[T] | None) -> T | None:
-    """Return what was found in a program; None where a process of the pool has died."""
-    from concurrent.futures.process import BrokenProcessPool
-
-    try:
-        return None if future is None else future.result()
+        return use(*arguments)
     except BrokenProcessPool:
         return None
 
@@ -208,7 +181,7 @@ class _Searcher:
         self._targets = targets_of(batch.settings, self._for_names)
 
     def search(self, step: SearchStep, filenames: Sequence[str]) -> Search:
-        prefiltered = step(self.batch, filenames, self._targets, graph=self._graph)
+        prefiltered = step(self.batch, filenames, self._targets, self._graph)
         paths = map(os.path.abspath, filenames)
         imports = {path: self._graph.imported(path) for path in paths}
         return Search(
@@ -259,4 +232,4 @@ def _analyzed_alone(step: ProgramStep, batch: Batch, job: Job) -> Analysis | Non
     from tpulint.worker_pool import worker_pool
 
     with worker_pool(1, _begin_afresh) as pool:
-        return _result(_submitted(pool, analyzed, step, batch, job))
+        return _unless_broken(pool.submit(analyzed, step, batch, job).result)

@@ -85,7 +85,7 @@ def checked(root: str, here: str) -> CheckedProject:
 
 
 def request_of(closest: Closest, folder: str) -> driver.Request:
-    """Ask for one process: the tools that ask file by file have their own."""
+    """Ask for one process: the tools that ask file by file, and editors, have their own."""
     config = closest.of(folder)
     return driver.Request(
         config._replace(jobs=1),

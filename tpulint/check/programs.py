@@ -71,8 +71,8 @@ def prefilter(
     batch: Batch,
     filenames: Sequence[str],
     targets: Targets,
-    facts_by_name: Mapping[str, FileFacts] = NO_FACTS,
     graph: import_graph.ImportGraph | None = None,
+    facts_by_name: Mapping[str, FileFacts] = NO_FACTS,
 ) -> Prefiltered:
     """Search the bytes of some files of the batch, less those whose facts are `known`.
 

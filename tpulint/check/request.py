@@ -183,21 +183,15 @@ def cache_place(config: Config, start: str) -> CachePlace:
     is_default = config.cache_dir is None or config.shared_cache is not None
     if is_default:
         within = _top(config.root)
-    fault = _fault(directory, within)
-    if fault is None:
+    if within is not None and not is_inside(directory, within):
+        fault = f"{directory} is outside of {within}, and accepted from {OPTIONS} only"
+    elif is_foreign(directory):
+        fault = f"{directory} is not empty, and tpulint has not created it"
+    else:
         return CachePlace(directory)
     if is_default:
         return CachePlace(warnings=(f"no cache is used: {fault}",))
     raise ConfigError(f"{config.origin(KEY)}: {fault}")
-
-
-def _fault(directory: str, within: str | None) -> str | None:
-    """Return why a directory may not be used; it is, if given, to be `within` another."""
-    if within is not None and not is_inside(directory, within):
-        return f"{directory} is outside of {within}, and accepted from {OPTIONS} only"
-    if is_foreign(directory):
-        return f"{directory} is not empty, and tpulint has not created it"
-    return None
 
 
 def _is_users_own(file: str, start: str) -> bool:

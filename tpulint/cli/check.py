@@ -27,6 +27,7 @@ from tpulint.diagnostics.suppress import annotate
 from tpulint.finding import Finding
 from tpulint.incremental.disk import stamp, states_requirements
 from tpulint.incremental.model import FileFailure
+from tpulint.output.summary import errors
 from tpulint.source import Source
 
 # `--watch`: check again whenever a file or a configuration changes, until Ctrl-C.
@@ -236,7 +237,7 @@ def show_difference(options: argparse.Namespace, fixed: Fixed, result: CheckResu
             out(difference(fixed.originals[filename], data), sys.stdout)
     would = fixed.counts.total()
     if would and not options.quiet and not options.silent:
-        print(f"Would fix {number(would)}.", file=sys.stderr)
+        print(f"Would fix {errors(would)}.", file=sys.stderr)
     return status(options, result, bool(fixed.files))
 
 
@@ -252,20 +253,16 @@ def report_fixes(
     else:
         write_messages(options, result)
         if count and not options.quiet and not options.silent:
-            print(f"Fixed {number(count)}.", file=sys.stderr)
+            print(f"Fixed {errors(count)}.", file=sys.stderr)
     return exit_status or status(options, result, bool(count) and options.exit_non_zero_on_fix)
 
 
 def enumerated(codes: Mapping[str, Counter[str]]) -> str:
     """--show-fixes: the fixes by file and code, as ruff lists them."""
     total = sum(code.total() for code in codes.values())
-    lines = [f"Fixed {number(total)}:"]
+    lines = [f"Fixed {errors(total)}:"]
     for filename, counts in sorted(codes.items()):
         lines.append(f"- {filename}:")
         for code, count in sorted(counts.items(), key=lambda row: (-row[1], row[0])):
             lines.append(f"    {count} \N{MULTIPLICATION SIGN} {code} ({CODES[code].name})")
     return "\n".join(lines) + "\n\n"
-
-
-def number(count: int) -> str:
-    return "1 error" if count == 1 else f"{count} errors"

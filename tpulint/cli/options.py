@@ -307,6 +307,9 @@ def add_nothing(command: Parser) -> None:
 def run(words: Sequence[str]) -> int:
     """Run the command that `words` name, and return the exit status."""
     try:
+        if not words:  # nothing is checked, which is wrong usage
+            sys.stdout.write(parser().format_help())
+            return 2
         options = parse_options(words)
         module, _, function = options.run.partition(":")
         work: Callable[[argparse.Namespace], int]
@@ -332,8 +335,6 @@ def run(words: Sequence[str]) -> int:
 
 def parse_options(words: Sequence[str]) -> argparse.Namespace:
     """Return the options of the command in use; the parsers of the others are not made for it."""
-    if not words:
-        return argparse.Namespace(run="cli.options:print_help")
     name, *others = words
     if name in COMMANDS:
         return fill(Parser(prog=f"tpulint {name}"), *COMMANDS[name]).parse_args(others)
@@ -348,12 +349,6 @@ def parser() -> Parser:
     for name, row in COMMANDS.items():
         fill(commands.add_parser(name, help=row[0]), *row)
     return top
-
-
-def print_help(options: argparse.Namespace) -> int:
-    """Print what there is; the exit status is that of wrong usage, for nothing was checked."""
-    sys.stdout.write(parser().format_help())
-    return 2
 
 
 def print_completion(options: argparse.Namespace) -> int:

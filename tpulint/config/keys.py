@@ -41,7 +41,6 @@ class ConfigKey(NamedTuple):
 
 
 _TEXT: Mapping[str, object] = {"type": "string"}
-_TEXTS: Mapping[str, object] = {"type": "array", "items": _TEXT}
 _CODES: Mapping[str, object] = {"type": "array", "items": {"$ref": "#/$defs/selector"}}
 KINDS: Mapping[str, tuple[Callable[[object], object], Mapping[str, object]]] = {
     "boolean": (readers.boolean, {"type": "boolean"}),
@@ -51,7 +50,7 @@ KINDS: Mapping[str, tuple[Callable[[object], object], Mapping[str, object]]] = {
     "directory_or_url": (readers.directory_or_url, _TEXT),
     "per_file": (readers.per_file, {"type": "object", "additionalProperties": _CODES}),
     "string": (readers.string, _TEXT),
-    "strings": (readers.strings, _TEXTS),
+    "strings": (readers.strings, {"type": "array", "items": _TEXT}),
     "target": (readers.target, {**_TEXT, "pattern": r"^(1\.15|2\.x|2\.\d+)$"}),
 }
 # It is JSON: TOML takes a few milliseconds to import, in each run.

@@ -211,7 +211,7 @@ def connect(path: str) -> sqlite3.Connection:
     """
     import sqlite3
 
-    journal = journal_of(path)
+    journal = f"{path}-journal"
     # A repository may hold a journal that is a link to a file of its user. It is looked at once:
     # another process may end its transaction, and with it the journal, at any moment.
     with contextlib.suppress(FileNotFoundError):
@@ -262,10 +262,6 @@ def seal_of(key: str, value: str) -> int:
     return zlib.crc32(f"{key}\0{value}".encode("utf-8", "surrogatepass"))
 
 
-def journal_of(path: str) -> str:
-    return f"{path}-journal"
-
-
 def is_regular(path: str) -> bool:
     """Return whether there is a file, which is no link."""
     try:
@@ -276,7 +272,7 @@ def is_regular(path: str) -> bool:
 
 def remove(path: str) -> None:
     """Remove a database with its journal. Raises OSError where that cannot be."""
-    for name in (path, journal_of(path)):
+    for name in (path, f"{path}-journal"):
         with contextlib.suppress(FileNotFoundError):
             os.unlink(name)
 

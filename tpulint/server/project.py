@@ -13,14 +13,14 @@ from typing import NamedTuple
 from tpulint.check import driver
 from tpulint.check.discover import SUFFIXES, shown
 from tpulint.check.editor import Cancelled, EditorState, ReadProgram
+from tpulint.check.per_file import request_of
 from tpulint.check.programs import unreadable
-from tpulint.check.request import Request, cache_place, codes_by
+from tpulint.check.request import Request
 from tpulint.config import Config, overridden
 from tpulint.config.files import FILES as CONFIGURATIONS
 from tpulint.config.files import Closest
 from tpulint.config.keys import read
 from tpulint.config.readers import ConfigError
-from tpulint.diagnostics.resolve import RuleSelection
 from tpulint.disk import MEBIBYTE, README_FILES, REQUIREMENT_FILES, limit_of
 from tpulint.explain.account import left_out
 from tpulint.finding import Finding
@@ -166,15 +166,7 @@ class ServerProject:
     def _discovered(self) -> driver.Task:
         closest = Closest(self.root, over=self._settings.over)
         folder = os.path.dirname(self.root) if self._is_file else self.root
-        config = closest.of(folder)
-        request = Request(
-            config._replace(jobs=1),
-            codes_by(config, RuleSelection()),
-            (self.root,),
-            cache=cache_place(config, folder).directory,
-            fixes=False,
-            closest=closest,
-        )
+        request = request_of(closest, folder)._replace(paths=(self.root,), noqa=True)
         if self._is_file:
             names = (shown(self.root),)
             return driver.Task(request, names, frozenset(names))

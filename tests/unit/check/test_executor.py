@@ -52,5 +52,5 @@ def test_what_is_no_notebook_imports_nothing(tmp_path: Path) -> None:
     batch = Batch(paths, frozenset(), Disk(), frozenset(CODES), Settings())
     graph = ImportGraph(Files(installed=INSTALLED))
     targets = targets_of(batch.settings, batch.disk)
-    prefilter(batch, paths, targets, graph=graph)
+    prefilter(batch, paths, targets, graph)
     assert graph.imported(str(tmp_path / "note.ipynb")) == ()

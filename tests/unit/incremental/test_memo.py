@@ -216,7 +216,7 @@ def test_a_journal_may_end_while_it_is_looked_at(
     cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     keep(cache, ONE)
-    journal = Path(memo.journal_of(str(cache / DATABASE)))
+    journal = cache / JOURNAL
     journal.write_bytes(b"")
     lstat = os.lstat
 
