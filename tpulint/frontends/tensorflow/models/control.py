@@ -20,7 +20,7 @@ from tpulint.absint.domain.context import (
     WHILE,
     Scope,
 )
-from tpulint.absint.domain.events import Effect, Tensor
+from tpulint.absint.domain.events import Tensor
 from tpulint.absint.domain.objects import ContextManagerValue, Function, Mapping, Sequence
 from tpulint.absint.domain.structures import all_tensors, parts, with_alternatives
 from tpulint.absint.domain.values import (
@@ -231,15 +231,16 @@ def _loop_values(call: Call, value: Value, scope: Scope) -> list[Value]:
 )
 def _note_shown(call: Call) -> None:
     """Note that a tensor is put into words: by itself, or in a format."""
-    if _is_recorded(call):
-        shown = [
-            maybe
-            for argument in call.arguments
-            if argument.node is not None
-            for maybe in _shown_tensors(call, argument.node, argument.value)
-        ]
-        if shown:
-            _note(call, "shows", not all(shown))
+    if not call.frame.context.on_device or call.frame.recorded is None:
+        return
+    shown = [
+        maybe
+        for argument in call.arguments
+        if argument.node is not None
+        for maybe in _shown_tensors(call, argument.node, argument.value)
+    ]
+    if shown:
+        _note(call, "shows", not all(shown))
 
 
 # Only an empty format is one of every object: `object.__format__` refuses any other.
@@ -281,9 +282,7 @@ def _note_formats(call: Call) -> None:
 # What a list keeps is a tensor of the graph, and no step puts another there.
 @observe(*(f"builtins.list.{name}" for name in ("append", "insert", "appendleft", "add")))
 def _note_kept(call: Call) -> None:
-    if not _is_recorded(call) or not isinstance(call.receiver, Sequence):
-        return
-    built_in = call.receiver.made
+    built_in = call.receiver.made if isinstance(call.receiver, Sequence) else None
     if built_in is None or built_in.computation is call.frame.context.computation:
         return
     may_be_kept = [maybe for value in call.values for maybe in _tensors(value)]
@@ -296,19 +295,12 @@ def _note_kept(call: Call) -> None:
 def _note_written(call: Call) -> None:
     mode = call.get("mode", 1)
     text = mode.value if isinstance(mode, Const) else None
-    if _is_recorded(call) and isinstance(text, str) and text.startswith(("w", "a", "x")):
+    if isinstance(text, str) and text.startswith(("w", "a", "x")):
         _note(call, "writes", True)
 
 
-def _is_recorded(call: Call) -> bool:
-    return call.frame.context.on_device and not call.frame.context.is_unrecorded
-
-
-def _note(call: Call, kind: str, is_definite: bool) -> None:
-    computation = call.frame.context.computation
-    assert computation is not None
-    effect = Effect(kind, call.name, call.site, call.frame.context, call.site, is_definite)
-    computation.effects.append(effect)
+def _note(call: Call, kind: str, is_certain: bool) -> None:
+    transfer.note_effect(call.frame, kind, call.name, call.site, is_certain=is_certain)
 
 
 def _shown_tensors(call: Call, node: nodes.Expression, shown: Value) -> Iterator[bool]:
@@ -345,7 +337,9 @@ def _makes_tensor(frame: Frame, node: nodes.Expression) -> bool:
 
 def _tensors(value: Value) -> Iterator[bool]:
     """Yield, for each tensor in `value`, whether something else may be in its place."""
-    return (maybe for tensor, maybe in with_alternatives(value) if _is_tensor(tensor))
+    for tensor, maybe in with_alternatives(value):
+        if tensor.sort in ("tensor", "structure"):  # an unseen function may as well give a number
+            yield maybe
 
 
 def _formatted_expressions(node: nodes.Expression) -> Iterator[nodes.Expression]:
@@ -366,9 +360,3 @@ def _formatted_expressions(node: nodes.Expression) -> Iterator[nodes.Expression]
             yield node
     for expression in inner:
         yield from _formatted_expressions(expression)
-
-
-# An unseen function may as well return a number: then nothing is wrong.
-def _is_tensor(tensor: Tensor) -> bool:
-    """Return whether it is one for certain: the result of an unseen function may be a number."""
-    return tensor.sort in ("tensor", "structure")

@@ -81,8 +81,7 @@ class Call:
 
     def get(self, keyword: str, position: int | None = None) -> Value | None:
         """Return the value of an argument, None where it is not given."""
-        argument = self.record.argument(keyword, position)
-        return argument.value if argument is not None else None
+        return self.record.value(keyword, position)
 
     @property
     def base(self) -> str:
@@ -166,10 +165,8 @@ def _copy(value: Value, depth: int = 0) -> Value:
     return copied(value, value.made, items)
 
 
-Observer = Callable[[Call], None]
 F = TypeVar("F")
 M = TypeVar("M", bound=Model)
-N = TypeVar("N", bound=Observer)
 
 ANY_METHOD, ESTIMATOR = "*", "TPUEstimator"
 UNKNOWN_OWNER = "?"
@@ -369,17 +366,22 @@ class Table(Generic[F]):
 
 MODELS: Table[Model] = Table()
 PLUGIN_MODELS: Table[Model] = Table()  # those of the plug-ins in use; they come before ours
-OBSERVERS: Table[Observer] = Table()
+OBSERVERS: Table[Model] = Table()  # those that answer no call
 
 
-def model(*names: str) -> Callable[[M], M]:
+def model(*names: str, table: Table[Model] = MODELS) -> Callable[[M], M]:
     """Enter a model under the names of the calls that it answers (see the head of this file)."""
 
     def enter(function: M) -> M:
-        MODELS.add(names, function)
+        table.add(names, function)
         return function
 
     return enter
+
+
+def observe(*names: str) -> Callable[[M], M]:
+    """Enter an observer under the names of the calls that it records something of."""
+    return model(*names, table=OBSERVERS)
 
 
 def replace_plugin_models(models: Iterable[tuple[Iterable[str], Model]]) -> None:
@@ -387,13 +389,3 @@ def replace_plugin_models(models: Iterable[tuple[Iterable[str], Model]]) -> None
     PLUGIN_MODELS.clear()
     for names, function in models:
         PLUGIN_MODELS.add(names, function)
-
-
-def observe(*names: str) -> Callable[[N], N]:
-    """Enter an observer under the names of the calls that it records something of."""
-
-    def enter(function: N) -> N:
-        OBSERVERS.add(names, function)
-        return function
-
-    return enter
