@@ -8,20 +8,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from tpulint.absint.domain import values
 from tpulint.absint.domain.context import COMPUTATION, DATA, WITH
 from tpulint.absint.domain.events import ApiCall, Context, Tensor
 from tpulint.absint.domain.objects import Class, ExternalObject, Instance, function_of, mro
 from tpulint.absint.domain.site import Site
-from tpulint.absint.domain.values import (
-    UNKNOWN,
-    Bound,
-    Choice,
-    DeferredName,
-    External,
-    Opaque,
-    Value,
-    join,
-)
+from tpulint.absint.domain.values import UNKNOWN, Bound, Choice, External, Opaque, Value, join
 from tpulint.absint.interpreter import attributes, calls, operators
 from tpulint.absint.interpreter.frame import Frame
 from tpulint.absint.interpreter.session import Session
@@ -74,7 +66,7 @@ def is_for_callers(value: Value | None) -> bool:
     )
 
 
-def with_deferred_call(record: ApiCall, callee: DeferredName, result: Value) -> Value:
+def with_deferred_call(record: ApiCall, callee: values.DeferredName, result: Value) -> Value:
     """Return the result of calling a name of a skipped module, with the call: it may be wanted."""
     is_unseen = isinstance(result, Tensor) and result.sort == "unseen"
     if result is UNKNOWN or (is_unseen and naming.HOST_CALL.is_in(callee.name)):

@@ -6,6 +6,7 @@ import sys
 from contextlib import AbstractContextManager
 from dataclasses import replace
 
+from tpulint.absint.domain import events, values
 from tpulint.absint.domain.context import (
     ALTERNATIVE,
     CONVERTED,
@@ -16,31 +17,10 @@ from tpulint.absint.domain.context import (
     ConditionKey,
     Scope,
 )
-from tpulint.absint.domain.events import (
-    REGULARIZER,
-    ApiCall,
-    Arguments,
-    Computation,
-    Context,
-    Tensor,
-    Variable,
-)
+from tpulint.absint.domain.events import ApiCall, Arguments, Computation, Context, Tensor, Variable
 from tpulint.absint.domain.objects import Class, ExternalObject, Function, Instance, Sequence, mro
 from tpulint.absint.domain.site import Site
-from tpulint.absint.domain.values import (
-    NONE,
-    UNKNOWN,
-    Bound,
-    Choice,
-    Const,
-    ContextQuery,
-    External,
-    Opaque,
-    Partial,
-    Scaled,
-    Text,
-    Value,
-)
+from tpulint.absint.domain.values import NONE, UNKNOWN, Bound, Const, External, Opaque, Text, Value
 from tpulint.absint.interpreter import attributes, transfer
 from tpulint.absint.interpreter.calls import call, traced
 from tpulint.absint.interpreter.definitions import unconverted
@@ -161,8 +141,8 @@ class Hooks(Library):
                 complete(frame.session, cls)
             return _strategy_of_model(base, site) if name == DISTRIBUTE_STRATEGY else None
         if name in tf_names.CONTEXT_STATE:
-            return ContextQuery(name)
-        if isinstance(base, Choice):
+            return values.ContextQuery(name)
+        if isinstance(base, values.Choice):
             running = running_strategy(frame.context, base)
             if running is not None:
                 return attributes.get(frame, running, name, site)
@@ -193,7 +173,7 @@ class Hooks(Library):
             return base
         if isinstance(base, Strategy):
             if name == tf_names.REPLICAS:
-                return Scaled(tf_names.REPLICAS)
+                return values.Scaled(tf_names.REPLICAS)
             return base if name == "extended" else attributes.method(base, name)
         return None
 
@@ -235,7 +215,7 @@ class Hooks(Library):
         if name in tf_names.NOT_CONVERTED:
             return unconverted(function)
         if name in tf_names.OUTSIDE_COMPILATION:
-            return Partial(decorator, (function,), ())
+            return values.Partial(decorator, (function,), ())
         return None
 
     def may_trace(self, decorator: str) -> bool:
@@ -416,7 +396,7 @@ def _is_left_for(callee: Value, tpus: list[ExternalObject | Instance]) -> bool:
     return all(tpu.context is not None and place.is_other_branch(tpu.context) for tpu in tpus)
 
 
-def running_strategy(context: Context, choice: Choice) -> Strategy | None:
+def running_strategy(context: Context, choice: values.Choice) -> Strategy | None:
     """Return the one of several strategies whose `run` builds the computation around `context`."""
     computation = context.computation
     running = computation.call.receiver if computation is not None else None
@@ -468,7 +448,7 @@ def _note_regularizers(frame: Frame, owner: ExternalObject, site: Site) -> None:
     regularized = [layer for layer in keras_models.layers_in(owner) if _has_regularizer(layer)]
     for layer in [owner, *regularized] if regularized and owner not in regularized else regularized:
         if "weights" in layer.attributes:  # it was called
-            transfer.access(frame, weights(layer), REGULARIZER, "losses", site)
+            transfer.access(frame, weights(layer), events.REGULARIZER, "losses", site)
 
 
 def _has_regularizer(layer: ExternalObject) -> bool:

@@ -5,29 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from tpulint.absint.domain import events, values
 from tpulint.absint.domain.context import BaseContext
-from tpulint.absint.domain.events import (
-    AVERAGES,
-    MAYBE_AVERAGES,
-    Argument,
-    Arguments,
-    LayerCall,
-    Tensor,
-    Variable,
-)
+from tpulint.absint.domain.events import AVERAGES, Argument, Arguments, LayerCall, Tensor, Variable
 from tpulint.absint.domain.objects import ExternalObject, Function, Instance, Mapping, Sequence, mro
 from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.structures import parts, tensors
-from tpulint.absint.domain.values import (
-    MAX_ALTERNATIVES,
-    NONE,
-    UNKNOWN,
-    Const,
-    External,
-    Opaque,
-    Text,
-    Value,
-)
+from tpulint.absint.domain.values import NONE, UNKNOWN, Const, External, Opaque, Text, Value
 from tpulint.absint.interpreter import transfer
 from tpulint.absint.interpreter.expressions import truth
 from tpulint.absint.interpreter.frame import Frame
@@ -308,9 +292,9 @@ def note_left_out(frame: Frame, layer: Value, args: Arguments, site: Site) -> No
     """
     for argument in args:
         kept = argument.value.options
-        if UNKNOWN in kept and len(kept) >= MAX_ALTERNATIVES:
+        if UNKNOWN in kept and len(kept) >= values.MAX_ALTERNATIVES:
             name = repr(layer).removesuffix(" object").rpartition(".")[2]
-            reason = f"may be given one of more than {MAX_ALTERNATIVES} values"
+            reason = f"may be given one of more than {values.MAX_ALTERNATIVES} values"
             frame.session.note_unfollowed(site, name, reason)
 
 
@@ -461,7 +445,7 @@ def note_averages(
     is_training = next((value for value in values if value != NONE), _training_around(frame))
     answers = [truth(is_trainable), truth(is_training)]
     if False not in answers:
-        mode = MAYBE_AVERAGES if None in answers else AVERAGES
+        mode = events.MAYBE_AVERAGES if None in answers else AVERAGES
         transfer.access(frame, owned, mode, layer.last, site)
 
 

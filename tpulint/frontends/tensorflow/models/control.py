@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from string import Formatter
 
+from tpulint.absint.domain import values
 from tpulint.absint.domain.context import (
     CLEARS,
     COND,
@@ -23,18 +24,7 @@ from tpulint.absint.domain.context import (
 from tpulint.absint.domain.events import Tensor
 from tpulint.absint.domain.objects import ContextManagerValue, Function, Mapping, Sequence
 from tpulint.absint.domain.structures import all_tensors, parts, with_alternatives
-from tpulint.absint.domain.values import (
-    NONE,
-    UNKNOWN,
-    Bound,
-    Choice,
-    Const,
-    External,
-    Opaque,
-    Partial,
-    Value,
-    join,
-)
+from tpulint.absint.domain.values import NONE, UNKNOWN, Bound, Choice, Const, External, Value, join
 from tpulint.absint.interpreter import calls, context_managers, expressions, transfer
 from tpulint.absint.interpreter.calls import traced
 from tpulint.absint.interpreter.frame import Frame
@@ -79,7 +69,7 @@ def _call_python_function(call: Call) -> Value:
 
 @model(f"?.{REWRITES}")
 def _outside_all_rewrites(call: Call) -> Value | None:
-    if call.receiver is not None and not isinstance(call.receiver, Opaque):
+    if call.receiver is not None and not isinstance(call.receiver, values.Opaque):
         return None
     return ContextManagerValue(CLEARS, call.site, NONE)
 
@@ -100,10 +90,10 @@ def _function(call: Call) -> Value:
     plain = call.get("autograph") == Const(False)
     if callee is None or callee == NONE:
         decorator = External(call.path)
-        return Partial(decorator, (), (("autograph", Const(False)),)) if plain else decorator
+        return values.Partial(decorator, (), (("autograph", Const(False)),)) if plain else decorator
     function = traced(callee)
     if isinstance(callee, Bound) and isinstance(callee.function, External):
-        return Partial(External(TRACED_METHOD), (callee,), ())
+        return values.Partial(External(TRACED_METHOD), (callee,), ())
     if (
         isinstance(function, Function)
         and function.code.is_lambda

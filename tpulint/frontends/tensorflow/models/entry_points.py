@@ -4,22 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from tpulint.absint.domain import values
 from tpulint.absint.domain.context import COMPUTATION, WHILE, Scope
 from tpulint.absint.domain.events import Argument, Computation, Tensor, Variable
 from tpulint.absint.domain.objects import Mapping, Sequence, function_of
 from tpulint.absint.domain.site import Site
-from tpulint.absint.domain.values import (
-    NONE,
-    UNKNOWN,
-    Bound,
-    Choice,
-    Const,
-    Number,
-    Opaque,
-    Scaled,
-    Value,
-    join,
-)
+from tpulint.absint.domain.values import NONE, UNKNOWN, Bound, Choice, Const, Opaque, Value, join
 from tpulint.absint.interpreter import calls, transfer
 from tpulint.absint.interpreter.frame import Frame
 from tpulint.finding import Certainty
@@ -106,7 +96,7 @@ def as_input(frame: Frame, value: Value, site: Site, *, is_whole: bool = False) 
     if isinstance(value, Mapping) and not value.open:
         return Mapping({key: own(item) for key, item in value.items.items()})
     is_known = isinstance(value, Const) and value.value is not None
-    number = is_known or isinstance(value, (Number, Scaled))
+    number = is_known or isinstance(value, (values.Number, values.Scaled))
     if isinstance(value, (Sequence, Mapping, Opaque, Tensor)) or value is UNKNOWN or number:
         if isinstance(value, Opaque) and value.is_static:
             return Opaque(value.path)

@@ -4,27 +4,12 @@ from __future__ import annotations
 
 import re
 
+from tpulint.absint.domain import objects, values
 from tpulint.absint.domain.context import INIT_SCOPE, WITH, ConditionKey, Scope, cover
 from tpulint.absint.domain.events import ApiCall, Argument, Arguments, Computation, Context
-from tpulint.absint.domain.objects import (
-    ExternalObject,
-    Instance,
-    Mapping,
-    Sequence,
-    function_of,
-    mro,
-)
+from tpulint.absint.domain.objects import ExternalObject, Instance, Mapping, Sequence, function_of
 from tpulint.absint.domain.structures import copied, is_scalar
-from tpulint.absint.domain.values import (
-    NONE,
-    UNKNOWN,
-    Const,
-    External,
-    Opaque,
-    Partial,
-    Value,
-    join,
-)
+from tpulint.absint.domain.values import NONE, UNKNOWN, Const, External, Opaque, Value, join
 from tpulint.absint.interpreter import transfer
 from tpulint.frontends.tensorflow.branch_tests import NO_TPU, are_answered_differently
 from tpulint.frontends.tensorflow.knowledge import tf_names
@@ -92,7 +77,7 @@ def _is_made_for_either(call: Call, model_fn: Value) -> bool:
     which it works.
     """
     model_fn = call.force(model_fn)
-    while isinstance(model_fn, Partial):
+    while isinstance(model_fn, values.Partial):
         model_fn = call.force(model_fn.function)
     function, helper = function_of(model_fn), call.frame.function
     return (
@@ -138,7 +123,7 @@ OF_ESTIMATORS = tf_names.words("""
 def _initialize(call: Call) -> Value | None:
     """Model `super().__init__(model_fn=...)` in a class that is made after TPUEstimator."""
     instance = call.receiver
-    for base in mro(instance.cls) if isinstance(instance, Instance) else ():
+    for base in objects.mro(instance.cls) if isinstance(instance, Instance) else ():
         if isinstance(base, External) and base.last == ESTIMATOR:
             context, arguments = call.frame.context, call.arguments
             record = ApiCall(base.path, call.site, context, arguments, None, UNKNOWN)

@@ -6,34 +6,14 @@ import re
 from collections.abc import Iterable
 from dataclasses import replace
 
+from tpulint.absint.domain import objects, values
 from tpulint.absint.domain.context import CALLED, DATA, NO_KNOWN_CALLER, ConditionKey, Scope
 from tpulint.absint.domain.events import ApiCall, Argument, Arguments, Tensor
-from tpulint.absint.domain.objects import (
-    Class,
-    Env,
-    ExternalObject,
-    Function,
-    Instance,
-    Mapping,
-    Sequence,
-    function_of,
-)
+from tpulint.absint.domain.objects import Class, Env, ExternalObject, Function, Mapping, Sequence
 from tpulint.absint.domain.program import Feed
 from tpulint.absint.domain.site import Module, Site
 from tpulint.absint.domain.structures import end_of, start_of
-from tpulint.absint.domain.values import (
-    NONE,
-    UNKNOWN,
-    Bound,
-    Choice,
-    Const,
-    External,
-    Opaque,
-    Scaled,
-    Text,
-    Value,
-    join,
-)
+from tpulint.absint.domain.values import NONE, UNKNOWN, Bound, Const, Opaque, Text, Value, join
 from tpulint.absint.interpreter import calls, operators, transfer
 from tpulint.absint.interpreter.interpreter import Interpreter
 from tpulint.finding import Certainty
@@ -147,7 +127,7 @@ def batch_of_fit(call: Call, data: Value, *, is_validation: bool) -> Value:
 def _share_of_batch(call: Call) -> Value:
     global_size = call.get("global_batch_size", 0)
     size = global_size.value if isinstance(global_size, Const) else None
-    return Scaled(tf_names.REPLICAS, size, -1)
+    return values.Scaled(tf_names.REPLICAS, size, -1)
 
 
 @methods(*sorted(FROM_FUNCTION))
@@ -165,7 +145,7 @@ def _distribute_from_function(call: Call, strategy: Strategy) -> Value | None:
 @observe(*(f"keras.layers.Layer.{name}" for name in keras_models.FITS))
 def _note_fit(call: Call) -> None:
     owner = call.receiver
-    if not isinstance(owner, (ExternalObject, Instance)) or owner.context is None:
+    if not isinstance(owner, (ExternalObject, objects.Instance)) or owner.context is None:
         return
     strategy = keras_models.strategy_of_model(owner)
     is_estimator = isinstance(owner, ExternalObject) and owner.last == "TPUEstimator"
@@ -218,7 +198,7 @@ def _read_uncalled(interpreter: Interpreter, function: Function) -> None:
         record = ApiCall(estimator.path, site, frame.context, (), None, estimator)
         params = _with_batch_size(Mapping({}))
         for option in input_function.options:
-            inner = function_of(option)
+            inner = objects.function_of(option)
             is_unread = inner is not None and id(inner.code) not in interpreter.called
             if inner is not None and is_unread and _takes_params(inner):
                 _read(Call(frame, record), "train", estimator, option, params)
@@ -249,7 +229,7 @@ def _read(call: Call, kind: str, owner: Value, input_fn: Value, params: Value) -
         taking = [option for option, taken in signatures if taken and "params" in taken.parameters]
         functions = tuple(taking) or functions
     for option in functions:
-        if not isinstance(option, (ExternalObject, External)):
+        if not isinstance(option, (ExternalObject, values.External)):
             args = _arguments(call, option, params)
             results.append(call.run_inside(Scope(DATA, call.site, feed), option, args))
     feed.data = call.force(join(results)) if results else UNKNOWN
@@ -333,7 +313,7 @@ def _batch_unseen(call: Call) -> Value | None:
 )
 def _group_by_window(call: Call) -> Value:
     step = call.new_object()
-    if isinstance(call.receiver, (ExternalObject, Choice)):
+    if isinstance(call.receiver, (ExternalObject, values.Choice)):
         step = _step(call, call.receiver)
     scope = Scope(DATA, call.site)
     element = Tensor(None, call.site, "structure")

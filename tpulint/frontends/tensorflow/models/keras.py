@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from tpulint.absint.domain import objects, values
 from tpulint.absint.domain.context import (
     FUNCTION,
     MAY_CONVERT,
@@ -13,30 +14,10 @@ from tpulint.absint.domain.context import (
     Scope,
 )
 from tpulint.absint.domain.events import Argument, Arguments, Context, LayerCall, Tensor, Variable
-from tpulint.absint.domain.objects import (
-    Class,
-    ExternalObject,
-    Function,
-    Instance,
-    Mapping,
-    Sequence,
-    function_of,
-    mro,
-)
+from tpulint.absint.domain.objects import ExternalObject, Instance, Mapping, Sequence, function_of
 from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.structures import parts, tensors
-from tpulint.absint.domain.values import (
-    NONE,
-    UNKNOWN,
-    Bound,
-    Choice,
-    Const,
-    External,
-    Opaque,
-    Partial,
-    Value,
-    join,
-)
+from tpulint.absint.domain.values import NONE, UNKNOWN, Bound, Const, External, Opaque, Value, join
 from tpulint.absint.interpreter import attributes, calls, transfer
 from tpulint.absint.interpreter.frame import Frame
 from tpulint.finding import Certainty
@@ -154,7 +135,7 @@ def _sequence(frame: Frame, model: Model, args: Arguments, site: Site) -> Value 
         for number, option in enumerate(layer.options):
             if isinstance(option, (Tensor, Const)):  # `Input(...)`, or a layer that may be missing
                 results.append(result)
-            elif isinstance(layer, Choice):
+            elif isinstance(layer, values.Choice):
                 with frame.when(ConditionKey("callee", site), number):
                     results.append(calls.call(frame, option, passed, site))
             else:
@@ -167,7 +148,8 @@ def _function(frame: Frame, function: Value | None, args: Arguments, site: Site)
     if function is None:
         return None
     callee = frame.session.force_load(function)
-    if not all(isinstance(option, (*CALLABLE, Class, Instance)) for option in callee.options):
+    callables = (*CALLABLE, objects.Class, Instance)
+    if not all(isinstance(option, callables) for option in callee.options):
         return None
     return calls.call(frame, callee, args, site)
 
@@ -398,7 +380,8 @@ def _callbacks(call: Call, model: Model) -> None:
 
 
 def _own_names(value: Instance) -> set[str]:
-    return {name for base in mro(value.cls) if isinstance(base, Class) for name in base.names}
+    classes = [base for base in objects.mro(value.cls) if isinstance(base, objects.Class)]
+    return {name for cls in classes for name in cls.names}
 
 
 def _pair(call: Call, labels: int, outputs: int) -> tuple[Value, Value]:
@@ -472,13 +455,13 @@ def _call_object(call: Call, value: Value, args: Arguments, name: str) -> None:
     frame, site = call.frame, call.site
     if isinstance(value, ExternalObject) and value.last in tf_names.FUNCTION_HOLDERS:
         value = value.argument("fn", 0) or UNKNOWN
-    if isinstance(value, Class):
+    if isinstance(value, objects.Class):
         with frame.without_recording():
             value = calls.call(frame, value, (), site)
     if isinstance(value, Instance):
         value = attributes.get(frame, value, name, site)
         value = value if function_of(value) is not None else UNKNOWN
-    if isinstance(value, (Function, Bound, Partial)):
+    if isinstance(value, CALLABLE):
         with frame.within(Scope(WITH, site, effect=MAY_CONVERT)):
             calls.call(frame, value, args, site)
 

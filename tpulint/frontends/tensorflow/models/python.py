@@ -2,41 +2,18 @@
 
 from __future__ import annotations
 
+from tpulint.absint.domain import objects, values
 from tpulint.absint.domain.events import Argument, Tensor
-from tpulint.absint.domain.objects import (
-    Class,
-    ExternalObject,
-    Function,
-    Instance,
-    Mapping,
-    Sequence,
-    Super,
-    function_of,
-    mro,
-)
+from tpulint.absint.domain.objects import Class, ExternalObject, Function, Mapping, Sequence, mro
 from tpulint.absint.domain.structures import copied, drop, put, rebind
-from tpulint.absint.domain.values import (
-    NONE,
-    UNKNOWN,
-    Bound,
-    Choice,
-    Const,
-    External,
-    Number,
-    Opaque,
-    Partial,
-    Scaled,
-    Text,
-    Value,
-    join,
-)
+from tpulint.absint.domain.values import NONE, UNKNOWN, Const, External, Partial, Text, Value, join
 from tpulint.absint.interpreter import attributes, calls, dataclass_fields, operators, transfer
 from tpulint.absint.interpreter.expressions import MAX_UNROLLED_ITEMS
 from tpulint.absint.interpreter.operators import element_of, items_of
 from tpulint.frontends.tensorflow.hooks import answer_of_isinstance, running_strategy
 from tpulint.frontends.tensorflow.knowledge import naming, tf_names
 from tpulint.frontends.tensorflow.models.estimators import RUN_CONFIG, is_run_config
-from tpulint.frontends.tensorflow.models.table import Call, model
+from tpulint.frontends.tensorflow.models.table import CALLABLE, Call, model
 from tpulint.frontends.tensorflow.shapes import shape_of
 from tpulint.frontends.tensorflow.strategy import Strategy
 from tpulint.syntax import nodes
@@ -53,7 +30,7 @@ def _getattr(call: Call) -> Value:
     if len(values) < 2 or not isinstance(values[1], Const):
         return UNKNOWN
     is_context_state = values[1].value in tf_names.CONTEXT_STATE
-    if isinstance(values[0], (Instance, Class)) or len(values) == 2 or is_context_state:
+    if isinstance(values[0], (objects.Instance, Class)) or len(values) == 2 or is_context_state:
         return attributes.get(call.frame, values[0], str(values[1].value), call.site)
     return UNKNOWN
 
@@ -97,8 +74,9 @@ def _partial(call: Call) -> Value:
         return UNKNOWN
     named = tuple((str(it.keyword), it.value) for it in call.arguments if it.keyword)
     first = tuple(argument.value for argument in plain[1:])
-    partials = [Partial(option, first, named) for option in plain[0].value.options]
-    return plain[0].value.each(partials) if isinstance(plain[0].value, Choice) else partials[0]
+    callee = plain[0].value
+    partials = [Partial(option, first, named) for option in callee.options]
+    return callee.each(partials) if isinstance(callee, values.Choice) else partials[0]
 
 
 @model("collections.namedtuple", "typing.NamedTuple")
@@ -125,7 +103,8 @@ NUMBERS: dict[str, type[float | str]] = {"float": float, "int": int, "bool": boo
 def _number(call: Call) -> Value | None:
     """Model `float(2)` and `str("a")`: of a number or text that is known, another one."""
     number = call.values[0] if len(call.values) == 1 else None
-    if isinstance(number, Text if call.name == "str" else (Number, Scaled)) and call.name != "bool":
+    of_kind = (Text,) if call.name == "str" else (values.Number, values.Scaled)
+    if isinstance(number, of_kind) and call.name != "bool":
         return number
     if isinstance(number, Tensor) and number.sort == "tensor" and call.name in tf_names.CONVERTED:
         # autograph/operators/py_builtins.py: an operation casts it.
@@ -284,7 +263,7 @@ def _super(call: Call) -> Value:
         return UNKNOWN
     rows = function.code.parameters.by_position
     instance = call.frame.lookup(rows[0].name) if rows else UNKNOWN
-    return Super(instance, function.owner)
+    return objects.Super(instance, function.owner)
 
 
 @model("builtins.len")
@@ -301,7 +280,7 @@ def _callable(call: Call) -> Value:
     source = call.values[0] if call.arguments else UNKNOWN
     if isinstance(source, ExternalObject) and naming.OPTIMIZER.is_in(source.last):
         return Const(False)
-    return Const(True) if isinstance(source, (Function, Bound, Partial, Class)) else UNKNOWN
+    return Const(True) if isinstance(source, (*CALLABLE, Class)) else UNKNOWN
 
 
 # Programs ask which strategy they have before they choose a branch.
@@ -314,7 +293,7 @@ def _isinstance(call: Call) -> Value:
     if len(call.values) != 2:
         return UNKNOWN
     value, classes = call.values
-    if isinstance(value, Choice):
+    if isinstance(value, values.Choice):
         value = running_strategy(call.frame.context, value) or value
     if isinstance(value, Tensor) and _are_all(classes, COMPOSITES):
         # What a TPU compiles is given dense tensors. Elsewhere, it may be either.
@@ -343,7 +322,7 @@ def _is_of_type(instance: Value, classes: Value) -> bool | None:
         for cls in listed
     }
     match instance:
-        case Instance():
+        case objects.Instance():
             order = mro(instance.cls)
             is_seen = all(type(base) in (Class, External) for base in order)
             of_project = instance.site is not None and all(isinstance(cls, Class) for cls in listed)
@@ -376,7 +355,7 @@ def _are_all(classes: Value, names: frozenset[str]) -> bool:
 @model("?.parse_args", "?.parse_known_args")
 def _parse_args(call: Call) -> Value:
     """Return the options of the command line: each is one thing, however often it is read."""
-    parsed = Opaque(tf_names.COMMAND_LINE, is_setting=True)
+    parsed = values.Opaque(tf_names.COMMAND_LINE, is_setting=True)
     if call.name == "parse_known_args":
         return Sequence("tuple", [parsed, Sequence("list", [], True)])
     return parsed
@@ -403,7 +382,7 @@ def _wraps(call: Call) -> Value:
 def _run_main(call: Call) -> Value:
     """Leave `main` of `app.run(main)` to its turn, as a function that is passed to nothing."""
     for value in (call.get("main", 0) or NONE).options:
-        function = function_of(value)
+        function = objects.function_of(value)
         if function is not None:
             call.frame.session.mains.add(id(function.code))
     return NONE

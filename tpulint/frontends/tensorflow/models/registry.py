@@ -5,27 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import lru_cache, partial
 
+from tpulint.absint.domain import objects, values
 from tpulint.absint.domain.events import ApiCall, Arguments
-from tpulint.absint.domain.objects import (
-    Class,
-    ContextManagerValue,
-    ExternalObject,
-    Instance,
-    Mapping,
-    Sequence,
-    TraceTimeValue,
-)
+from tpulint.absint.domain.objects import Class, ExternalObject, Mapping, Sequence, TraceTimeValue
 from tpulint.absint.domain.site import Site
-from tpulint.absint.domain.values import (
-    NONE,
-    UNKNOWN,
-    Bound,
-    Const,
-    DeferredName,
-    External,
-    Opaque,
-    Value,
-)
+from tpulint.absint.domain.values import NONE, UNKNOWN, Const, DeferredName, External, Opaque, Value
 from tpulint.absint.interpreter import calls, transfer
 from tpulint.absint.interpreter.context_managers import is_failing_call, unrecorded
 from tpulint.absint.interpreter.frame import Frame
@@ -130,7 +114,7 @@ class Models(Hooks):
         self, frame: Frame, callee: Value, args: Arguments, site: Site, named: str
     ) -> Value:
         """Return the result of calling something that is not seen."""
-        receiver: Value | None = callee if isinstance(callee, Instance) else None
+        receiver: Value | None = callee if isinstance(callee, objects.Instance) else None
         if isinstance(callee, Opaque):
             receiver = callee.parent
         path = callee.path if isinstance(callee, Opaque) else named or "?"
@@ -173,7 +157,7 @@ def _as_part_of_program(
     if isinstance(callee, DeferredName):
         deferred_callee = callee
     elif isinstance(receiver, ExternalObject) and receiver.callee is not None:
-        deferred_callee = Bound(callee, receiver)
+        deferred_callee = values.Bound(callee, receiver)
     else:
         return None
     called = (call.last for call in frame.session.program.calls)
@@ -242,7 +226,7 @@ def _answer_by(facts: CallFacts, call: Call) -> Value | None:
         case "number":
             return transfer.first_trace_time_value(call.values) if on_device else None
         case "context":
-            return ContextManagerValue(facts.scope, call.site)
+            return objects.ContextManagerValue(facts.scope, call.site)
         case "setting":
             return _setting(call, first)
     tensor = operations.make_tensor(call, facts.takes_shape, facts.is_ordered)

@@ -5,15 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
+from tpulint.absint.domain import objects
 from tpulint.absint.domain.context import TRY, WITH, Scope
 from tpulint.absint.domain.events import Argument, Arguments, Tensor
-from tpulint.absint.domain.objects import (
-    ContextManagerValue,
-    ExternalObject,
-    Function,
-    Mapping,
-    Sequence,
-)
+from tpulint.absint.domain.objects import ContextManagerValue, ExternalObject, Mapping, Sequence
 from tpulint.absint.domain.values import NONE, UNKNOWN, Bound, Opaque, Value
 from tpulint.absint.interpreter import calls, transfer
 from tpulint.finding import Certainty
@@ -246,7 +241,7 @@ def _replica_id(call: Call) -> Value:
 def _collective(call: Call) -> Value:
     """Call the function of `merge_call(fn, args)` once; the others take tensors."""
     callee = call.get("merge_fn", 0)
-    if call.name == "merge_call" and isinstance(callee, (Function, Bound)):
+    if call.name == "merge_call" and isinstance(callee, (objects.Function, Bound)):
         args = call.get("args", 1)
         items = args.items if isinstance(args, Sequence) else []
         scope = Scope(WITH, call.site, effect=CROSS_REPLICA)

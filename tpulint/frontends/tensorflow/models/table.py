@@ -40,18 +40,10 @@ from functools import lru_cache
 from operator import itemgetter
 from typing import Generic, NamedTuple, TypeVar
 
+from tpulint.absint.domain import objects
 from tpulint.absint.domain.context import Scope
 from tpulint.absint.domain.events import ApiCall, Argument, Arguments, Tensor, Variable
-from tpulint.absint.domain.objects import (
-    ContextManagerValue,
-    ExternalObject,
-    Function,
-    Instance,
-    Mapping,
-    Sequence,
-    function_of,
-    mro,
-)
+from tpulint.absint.domain.objects import ExternalObject, Function, Instance, Mapping, Sequence, mro
 from tpulint.absint.domain.structures import MAX_STRUCTURE_DEPTH, STRUCTURES, copied
 from tpulint.absint.domain.values import Bound, Choice, Const, External, Opaque, Partial, Value
 from tpulint.absint.interpreter import calls, transfer
@@ -126,7 +118,7 @@ class Call:
 
 def arity(callee: Value) -> int:
     """Return the number of positional arguments `callee` wants; one where it is not seen."""
-    function = function_of(callee)
+    function = objects.function_of(callee)
     if function is None:
         return 1
     rows = function.code.parameters.by_position
@@ -218,7 +210,9 @@ CLASSES: dict[str, Callable[[Value | None], bool]] = {
     "builtins.str": lambda value: isinstance(value, Const),
     "types.FunctionType": lambda value: isinstance(value, Function),
     "types.MethodType": lambda value: isinstance(value, Bound),
-    "contextlib.AbstractContextManager": lambda value: isinstance(value, ContextManagerValue),
+    "contextlib.AbstractContextManager": lambda value: isinstance(
+        value, objects.ContextManagerValue
+    ),
     "logging.Logger": lambda value: isinstance(value, ExternalObject) and value.last in LOGGERS,
     "tf.Tensor": lambda value: isinstance(value, Tensor),
     "tf.Variable": lambda value: isinstance(value, Variable),

@@ -6,35 +6,18 @@ With `reuse`, `get_variable` gives the variable of that name in the graph if the
 
 from __future__ import annotations
 
+from tpulint.absint.domain import objects
 from tpulint.absint.domain.context import GRAPH, VARIABLE_SCOPE
 from tpulint.absint.domain.events import ApiCall, Argument, Arguments, Context, Tensor, Variable
-from tpulint.absint.domain.objects import (
-    Class,
-    ContextManagerValue,
-    ExternalObject,
-    Function,
-    Instance,
-    Mapping,
-    Sequence,
-    function_of,
-)
+from tpulint.absint.domain.objects import Class, ExternalObject, Instance, Sequence, function_of
 from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.structures import is_counter, uniform
-from tpulint.absint.domain.values import (
-    NONE,
-    UNKNOWN,
-    Bound,
-    Const,
-    External,
-    Opaque,
-    Partial,
-    Value,
-)
+from tpulint.absint.domain.values import NONE, UNKNOWN, Const, External, Opaque, Value
 from tpulint.absint.interpreter import calls, transfer
 from tpulint.absint.interpreter.attributes import get
 from tpulint.finding import Certainty
 from tpulint.frontends.tensorflow.knowledge import tf_names
-from tpulint.frontends.tensorflow.models.table import Call, model, observe
+from tpulint.frontends.tensorflow.models.table import CALLABLE, Call, model, observe
 from tpulint.frontends.tensorflow.strategy import scope_strategy
 
 ROOT = Const("")
@@ -63,7 +46,7 @@ def _variable_scope(call: Call) -> Value:
         full = name.attributes[NAME]
     else:
         full = _nested_name(outer.attributes[NAME] if outer else ROOT, name)
-    return ContextManagerValue(VARIABLE_SCOPE, call.site, _scope(call, full, reuse))
+    return objects.ContextManagerValue(VARIABLE_SCOPE, call.site, _scope(call, full, reuse))
 
 
 @model("tf.compat.v1.get_variable_scope")
@@ -320,7 +303,7 @@ def _with_loss_scale(call: Call) -> Value | None:
 # `optimize_loss` of tf_slim and tf.contrib.layers applies gradients by what it is given
 # (tf_slim/layers/optimizers.py): an optimizer, its class, a function that makes one, or a name.
 
-MAKERS = (Function, Bound, Partial, Class, External)
+MAKERS = (*CALLABLE, Class, External)
 
 
 @model("?.optimize_loss")
@@ -446,7 +429,7 @@ def _from_config(call: Call) -> Value | None:
     ):
         return None
     config = call.get("config", 0)
-    items = config.items if isinstance(config, Mapping) else {}
+    items = config.items if isinstance(config, objects.Mapping) else {}
     arguments = tuple(
         Argument(key, "", value, call.site) for key, value in items.items() if isinstance(key, str)
     )
