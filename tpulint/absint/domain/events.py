@@ -13,7 +13,7 @@ from typing import ClassVar, NamedTuple, TypeAlias
 
 from tpulint.absint.domain.context import CONVERTED, FUNCTION, MAY_CONVERT, UNCONVERTED, BaseContext
 from tpulint.absint.domain.site import Site
-from tpulint.absint.domain.values import Value
+from tpulint.absint.domain.values import UNKNOWN, Value
 from tpulint.finding import Certainty
 from tpulint.ordering import reachable
 from tpulint.syntax.nodes import Expression
@@ -216,8 +216,8 @@ class ApiCall:
     site: Site
     context: Context
     arguments: Arguments
-    receiver: Value | None
-    result: Value
+    receiver: Value | None = None
+    result: Value = UNKNOWN
     last: str = field(init=False)
 
     def __post_init__(self) -> None:

@@ -20,7 +20,7 @@ from tpulint.absint.domain.events import Context, Operation, Tensor, Use, Variab
 from tpulint.absint.domain.objects import Mapping, Sequence, TraceTimeValue
 from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.structures import all_tensors, alternatives_of, uniform
-from tpulint.absint.domain.values import UNKNOWN, Choice, Value, join
+from tpulint.absint.domain.values import Choice, Value, join
 from tpulint.absint.interpreter.frame import Frame
 from tpulint.finding import Certainty
 from tpulint.syntax.nodes import BoolOperation, Expression, first_place
@@ -331,8 +331,7 @@ def note_loop(frame: Frame, iterated: Value, site: Site) -> None:
     computation = frame.recorded
     if computation is not None and isinstance(iterated, objects.ExternalObject):
         argument = events.Argument(None, "", iterated, site)
-        call = events.ApiCall(events.FOR, site, frame.context, (argument,), None, UNKNOWN)
-        computation.calls.append(call)
+        computation.calls.append(events.ApiCall(events.FOR, site, frame.context, (argument,)))
 
 
 def note_iteration(frame: Frame, iterated: Value, site: Site, *, converts: bool = False) -> None:

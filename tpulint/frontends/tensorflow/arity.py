@@ -12,8 +12,6 @@ from tpulint.frontends.tensorflow.knowledge.tables import function_preserving
 from tpulint.syntax import ir
 from tpulint.syntax.nodes import CallNode, Expression, last_name
 
-Given = tuple[list[None], dict[str, None]]
-
 
 def misfit(callee: Value, arguments: Arguments) -> str | None:
     """Return Python's error for the call; None where it fits, or where that is not known."""
@@ -22,21 +20,15 @@ def misfit(callee: Value, arguments: Arguments) -> str | None:
         return None
     plain: list[None] = [None for argument in arguments if argument.keyword is None]
     named: dict[str, None] = {argument.keyword: None for argument in arguments if argument.keyword}
-    first, by_name = _already_given(callee)
+    while isinstance(callee, Partial):
+        plain += [None for _ in callee.args]
+        named = {name: None for name, _ in callee.kwargs} | named
+        callee = callee.function
     try:
-        signature.bind(*first, *plain, **{**by_name, **named})
+        signature.bind(*plain, **named)
     except TypeError as error:
         return str(error)
     return None
-
-
-def _already_given(callee: Value) -> Given:
-    """Return the arguments that partials have put in before."""
-    if not isinstance(callee, Partial):
-        return [], {}
-    first, by_name = _already_given(callee.function)
-    first += [None for _ in callee.args]
-    return first, {**by_name, **{name: None for name, _ in callee.kwargs}}
 
 
 def signature_of(callee: Value) -> Signature | None:

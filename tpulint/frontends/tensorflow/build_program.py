@@ -31,12 +31,8 @@ from tpulint.frontends.settings import Settings
 from tpulint.frontends.tensorflow import deferred, prefilter
 from tpulint.frontends.tensorflow.branch_tests import NO_TPU
 from tpulint.frontends.tensorflow.knowledge import tf_names
+from tpulint.frontends.tensorflow.models import estimators
 from tpulint.frontends.tensorflow.models.entry_points import trace
-from tpulint.frontends.tensorflow.models.estimators import (
-    NOT_TENSORS,
-    OF_MODEL_FNS,
-    drop_refused_branches,
-)
 from tpulint.frontends.tensorflow.models.feeds import read_uncalled_input_fns
 from tpulint.frontends.tensorflow.models.table import Call
 from tpulint.frontends.tensorflow.program import Checkpoint, Program, Unreached
@@ -79,7 +75,7 @@ def build_program(
     call_with_deep_stack(read_all, interpreter, modules, wrappers, leading)
     drop_disabled_estimators(program, files.disk)
     drop_plain_estimators(program, project, callers)
-    drop_refused_branches(program)
+    estimators.drop_refused_branches(program)
     drop_runs_on_other_devices(program, project, callers)
     program.unreached = list(unreached(interpreter, program))
     store.release()
@@ -369,12 +365,11 @@ def _leads_to_spec(function: Function) -> bool:
 def _read_model_fn(frame: Frame, function: Function, receiver: Value | None, site: Site) -> None:
     """No estimator that takes it was seen: one with `use_tpu=False` makes it no TPU code."""
     callee = Bound(function, receiver) if receiver is not None else function
-    path = "tensorflow.estimator.tpu.TPUEstimator"
-    record = ApiCall(path, site, frame.context, (), None, UNKNOWN)
+    call = Call(frame, ApiCall("tensorflow.estimator.tpu.TPUEstimator", site, frame.context, ()))
     names = {parameter.name for parameter in function.code.parameters.named}
-    no_tensors = NOT_TENSORS | (names - OF_MODEL_FNS)  # what no Estimator passes is not known
-    call, kind = Call(frame, record), tf_names.MODEL_FN
-    trace(call, kind, callee, None, no_tensors, certainty=Certainty.POSSIBLE)
+    # What no Estimator passes is not known.
+    no_tensors = estimators.NOT_TENSORS | (names - estimators.OF_MODEL_FNS)
+    trace(call, tf_names.MODEL_FN, callee, None, no_tensors, certainty=Certainty.POSSIBLE)
 
 
 # A root may return its step for the caller to run.

@@ -83,11 +83,9 @@ class Hooks(Library):
         self, frame: Frame, method: Function, receiver: Instance, args: Arguments, site: Site
     ) -> None:
         """Note that a class of the project with its own `apply_gradients` may be an optimizer."""
-        context, computation = frame.context, frame.context.computation
-        is_update = method.name in tf_names.OPTIMIZER_UPDATES
-        if is_update and computation is not None and not context.is_unrecorded:
-            update = ApiCall(f"?.{method.name}", site, context, args, receiver, UNKNOWN)
-            computation.updates.append(update)
+        if method.name in tf_names.OPTIMIZER_UPDATES and frame.recorded is not None:
+            update = ApiCall(f"?.{method.name}", site, frame.context, args, receiver)
+            frame.recorded.updates.append(update)
 
     def callees(self, context: Context, callees: list[Value], args: Arguments) -> list[Value]:
         """Keep the methods of the TPU's strategy, and what can take the arguments.

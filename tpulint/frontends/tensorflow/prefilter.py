@@ -145,7 +145,7 @@ def _holds_sign(data: bytes, tpus: bool) -> bool:
         return True
     if any(sign in data for sign in SIGN_CLASSES) and re.search(_MAKES, data):
         return True
-    return bool(re.search(_CALLS, data) or re.search(_IMPORTS, data))
+    return builds_computations(data)
 
 
 def _obtains_a_strategy(data: bytes) -> bool:

@@ -121,21 +121,18 @@ class Targets:
         self._configured = configured
         self._folders: dict[str, Target | None] = {}
         self._known: dict[str, Target] = {}
-        self._of_files: dict[str, Target] = {}
         self._run_on: dict[str, int] = {}
 
     def of(self, filename: str) -> Target:
         """Return the target of a file, which need not exist."""
-        if filename not in self._of_files:
-            folder = os.path.dirname(os.path.abspath(filename))
-            if folder not in self._known:
-                self._known[folder] = self._find_above(folder)
-            target = self._known[folder]
-            configured = names.mask_of(self._configured) if self._configured else 0
-            if configured:
-                target = Target(configured, True, True, legacy_keras=target.legacy_keras)
-            self._of_files[filename] = target
-        return self._of_files[filename]
+        folder = os.path.dirname(os.path.abspath(filename))
+        if folder not in self._known:
+            self._known[folder] = self._find_above(folder)
+        target = self._known[folder]
+        configured = names.mask_of(self._configured) if self._configured else 0
+        if configured:
+            target = Target(configured, True, True, legacy_keras=target.legacy_keras)
+        return target
 
     def run_on(self, notebook: str) -> int:
         """Return the releases that can have run a notebook, as a mask; all of any other file."""
@@ -241,7 +238,7 @@ class Requirement(NamedTuple):
     is_open: bool
 
 
-def requirements(text: str) -> Iterator[Requirement]:
+def requirements(text: str, first_row: int = 1) -> Iterator[Requirement]:
     """Yield the requirements of TensorFlow with a version in a requirement file's text."""
     blanked = _without_comments(text)
     for match in re.finditer(_VERSIONED, blanked):
@@ -252,7 +249,7 @@ def requirements(text: str) -> Iterator[Requirement]:
         mask = allowed([*pairs, ("<", ended)] if ended else pairs)
         is_exact = any(operator in _EXACT and "." in version for operator, version in pairs)
         written = _closed(match.group().rstrip(), blanked[match.end() :])
-        row = blanked.count("\n", 0, match.start()) + 1
+        row = blanked.count("\n", 0, match.start()) + first_row
         column = match.start() - blanked.rfind("\n", 0, match.start())
         above, _, last = written.rpartition("\n")
         end = Location(row, column + len(written))
@@ -269,16 +266,12 @@ def _closed(written: str, rest: str) -> str:
 
 def in_commands(text: str) -> Iterator[Requirement]:
     """Yield the releases of TensorFlow that the commands in a README's text install, or run."""
-    for number, line in enumerate(text.split("\n")):
+    for row, line in enumerate(text.split("\n"), 1):
         installer = re.search(_INSTALLER, line)
         if installer is not None and _INSTALLS.search(line, installer.end()):
-            for requirement in requirements(line):
-                start = Location(number + 1, requirement.start.column)
-                end = Location(number + 1, requirement.end.column)
-                yield requirement._replace(start=start, end=end)
+            yield from requirements(line, row)
         for match in re.finditer(_RUNTIME, line):
-            start = Location(number + 1, match.start() + 1)
-            end = Location(number + 1, match.end() + 1)
+            start, end = Location(row, match.start() + 1), Location(row, match.end() + 1)
             mask = allowed([("==", match.group(1))])
             yield Requirement(match.group(), start, end, mask, is_open=False)
 

@@ -63,12 +63,6 @@ class RaisedError(NamedTuple):
     anywhere: bool
     source: str
 
-    def matches(self, types: Collection[str], message: str, filenames: Iterable[str]) -> bool:
-        """Return whether this is an error of one of `types` that has passed these files."""
-        if self.type not in types or not self.text.search(message):
-            return False
-        return not self.anywhere or any(name.endswith(self.source) for name in filenames)
-
 
 class FaultRow(NamedTuple):
     """An error of the runtime: the other rules that may be behind it, and `anywhere` as above."""
@@ -103,7 +97,11 @@ def raised_error(
 ) -> RaisedError | None:
     """Return the row of an error of one of `types` that has passed these files, or None."""
     passed = tuple(filenames)
-    return next((row for row in raised_errors() if row.matches(types, message, passed)), None)
+    for row in raised_errors():
+        has_passed = not row.anywhere or any(name.endswith(row.source) for name in passed)
+        if has_passed and row.type in types and row.text.search(message):
+            return row
+    return None
 
 
 @functools.cache

@@ -140,10 +140,6 @@ def conditional(call: Call) -> Value | None:
     return outputs
 
 
-def _is_callable(value: Value) -> bool:
-    return any(isinstance(option, CALLABLE) for option in value.options)
-
-
 def _callables(values: list[Value]) -> list[Value]:
     """Return the functions among `values`, lists, pairs and dicts opened."""
     callables: list[Value] = []
@@ -170,11 +166,12 @@ def _tensors_of(values: list[Value]) -> list[Value]:
 # as bodies of a loop.
 def loop(call: Call) -> Value | None:
     """Model `while_loop(cond, body, loop_vars)`; `map_fn(fn, elems)` and its kin."""
-    if not any(_is_callable(value) for value in call.values):
+    are_callees = [any(isinstance(it, CALLABLE) for it in value.options) for value in call.values]
+    if not any(are_callees):
         return None
     scope = Scope(WHILE, call.site)
     if call.name != "while_loop":
-        data = [value for value in call.values if not _is_callable(value)]
+        data = [value for value, is_callee in zip(call.values, are_callees) if not is_callee]
         element = transfer.flow(call.frame, all_tensors(data), call.site)
         for callee in _callables(call.values):
             result = call.run_inside(scope, callee, [element] * arity(callee))

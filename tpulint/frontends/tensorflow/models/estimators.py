@@ -103,8 +103,7 @@ def _gan_estimator(call: Call) -> Value:
     networks = [call.get(keyword, position) for position, keyword in enumerate(NETWORKS)]
     options_of_base = tuple(it for it in call.arguments if it.keyword in OF_ESTIMATORS)
     path = f"tensorflow.estimator.tpu.{ESTIMATOR}"
-    record = ApiCall(path, call.site, call.frame.context, options_of_base, None, UNKNOWN)
-    base = Call(call.frame, record)
+    base = Call(call.frame, ApiCall(path, call.site, call.frame.context, options_of_base))
     estimator = _estimator(base)
     if base.get("use_tpu") not in NO_TPU:
         for network in filter(None, networks):
@@ -125,8 +124,7 @@ def _initialize(call: Call) -> Value | None:
     instance = call.receiver
     for base in objects.mro(instance.cls) if isinstance(instance, Instance) else ():
         if isinstance(base, External) and base.last == ESTIMATOR:
-            context, arguments = call.frame.context, call.arguments
-            record = ApiCall(base.path, call.site, context, arguments, None, UNKNOWN)
+            record = ApiCall(base.path, call.site, call.frame.context, call.arguments)
             _estimator(Call(call.frame, record))
             return NONE
     return None
@@ -174,7 +172,7 @@ def _if_any(value: Value) -> Value:
 # The outfeed holds tensors: a variable among them is read when it is sent.
 def _outfeed(call: Call, value: Value) -> Value:
     """Return `value` as the host gets it by the outfeed: a variable is read on the device."""
-    if not any(True for _ in transfer.variables(value)):
+    if not transfer.variables(value):
         return value
     transfer.touch(call.frame, [value], call.site, "outfeed")
     tensor = transfer.result(call.frame, [value], call.site)

@@ -13,7 +13,7 @@ from tpulint.absint.domain.context import CALLED, ConditionKey
 from tpulint.absint.domain.events import ApiCall, Arguments, Tensor, Variable
 from tpulint.absint.domain.objects import ExternalObject, Instance, Sequence, TraceTimeValue
 from tpulint.absint.domain.site import Site
-from tpulint.absint.domain.structures import all_tensors, is_scalar, of_scalars, tensors, uniform
+from tpulint.absint.domain.structures import all_tensors, is_scalar, of_scalars, uniform
 from tpulint.absint.domain.values import NONE, UNKNOWN, Bound, Const, External, Value
 from tpulint.absint.interpreter import calls, transfer
 from tpulint.absint.interpreter.frame import Frame
@@ -199,11 +199,11 @@ def call_object(frame: Frame, callee: ExternalObject, args: Arguments, site: Sit
     if is_loss(callee):
         tensor.shape = () if reduction_of(callee) in ("sum", "mean") else None
     takes_text = any(taken.dtype == "string" for taken in all_tensors(items))
-    path, computation = f"{callee.path}.__call__", frame.context.computation
+    path = f"{callee.path}.__call__"
     # Rules ask how a loss reduces, what a layer builds, and what takes a text.
     is_asked_for = takes_text or is_loss(callee) or may_lack_kernel(path)
-    if is_asked_for and computation is not None and not frame.context.is_unrecorded:
-        computation.calls.append(ApiCall(path, site, frame.context, args, callee, tensor))
+    if is_asked_for and frame.recorded is not None:
+        frame.recorded.calls.append(ApiCall(path, site, frame.context, args, callee, tensor))
     return keras_models.noted(frame, callee, args, site, tensor)
 
 
@@ -292,18 +292,15 @@ def _make_constant(call: Call, dtype: str | None, shape: shapes.Shape | None) ->
 @model("tf.constant")
 def _constant(call: Call) -> Value:
     dtype, shape = shapes.described(call.get("value", 0) or NONE)
-    return _make_constant(call, _dtype(call, 1, dtype), _shape(call, 2, shape))
+    wanted = call.get("shape", 2)
+    if wanted not in (None, NONE):
+        shape = shapes.shape_of(wanted)
+    return _make_constant(call, _dtype(call, 1, dtype), shape)
 
 
+@model("tf.zeros", "tf.ones", "tf.random.uniform", "tf.random.normal", "tf.random.truncated_normal")
 @model(
-    "tf.zeros",
-    "tf.ones",
-    "tf.random.uniform",
-    "tf.random.normal",
-    "tf.random.truncated_normal",
-    "tf.compat.v1.random_uniform",
-    "tf.compat.v1.random_normal",
-    "tf.compat.v1.truncated_normal",
+    *(f"tf.compat.v1.{name}" for name in ("random_uniform", "random_normal", "truncated_normal"))
 )
 def _make_by_shape(call: Call) -> Value:
     dtype = _dtype(call, 1 if call.name in FILLED else 3, "float32")
@@ -318,9 +315,8 @@ def _fill(call: Call) -> Value:
 
 @model("tf.compat.v1.placeholder")
 def _placeholder(call: Call) -> Value:
-    return _make_constant(
-        call, shapes.dtype_of(call.get("dtype", 0)), shapes.shape_of(call.get("shape", 1))
-    )
+    dtype = shapes.dtype_of(call.get("dtype", 0))
+    return _make_constant(call, dtype, shapes.shape_of(call.get("shape", 1)))
 
 
 @model("tf.compat.v1.placeholder_with_default")
@@ -348,14 +344,7 @@ def _range(call: Call) -> Value:
 
 def _dtype(call: Call, position: int, default: str | None) -> str | None:
     dtype = call.get("dtype", position)
-    if dtype is None or dtype == NONE:
-        return default
-    return shapes.dtype_of(dtype)
-
-
-def _shape(call: Call, position: int, default: shapes.Shape | None) -> shapes.Shape | None:
-    shape = call.get("shape", position)
-    return default if shape is None or shape == NONE else shapes.shape_of(shape)
+    return default if dtype in (None, NONE) else shapes.dtype_of(dtype)
 
 
 # tensorflow/python/eager/backprop.py: a tensor for one source, else what `sources` looks like.
@@ -378,15 +367,13 @@ def _gradient(call: Call) -> Value | None:
 def _pack_sequence_as(call: Call) -> Value:
     structure = call.get("structure", 0) or UNKNOWN
     flat = call.get("flat_sequence", 1) or UNKNOWN
-    if not any(True for _ in tensors(structure)):
-        return _packed(call, flat)
-    return transfer.each_tensor(structure, lambda _: _packed(call, flat))
 
+    def part(_: Value) -> Value:
+        """Return a part of what is packed, of which nothing tells which it is."""
+        transfer.touch(call.frame, [flat], call.site, call.name)
+        return transfer.result(call.frame, [flat], call.site, "structure")
 
-def _packed(call: Call, flat: Value) -> Value:
-    """Return a part of what is packed, of which nothing tells which it is."""
-    transfer.touch(call.frame, [flat], call.site, call.name)
-    return transfer.result(call.frame, [flat], call.site, "structure")
+    return transfer.each_tensor(structure, part) if all_tensors([structure]) else part(flat)
 
 
 # Methods of tensors

@@ -400,10 +400,9 @@ def _is_left_out(call: Call, keyword: str) -> bool:
 
 def _note_minimized(call: Call, loss: Arguments, optimizer: Value, site: Site) -> None:
     """Note that gradients are applied by an optimizer, as its `minimize` would."""
-    computation = call.frame.context.computation
-    if computation is not None and not call.frame.context.is_unrecorded:
-        update = ApiCall("?.minimize", site, call.frame.context, loss, optimizer, UNKNOWN)
-        computation.updates.append(update)
+    if call.frame.recorded is not None:
+        update = ApiCall("?.minimize", site, call.frame.context, loss, optimizer)
+        call.frame.recorded.updates.append(update)
 
 
 def _make_optimizer(call: Call, optimizer: Value) -> Value:
