@@ -34,12 +34,9 @@ class Settings(NamedTuple):
 
 def settings_from(config: Config, plugin_names: tuple[str, ...]) -> Settings:
     """Return the options of a configuration. Raises ConfigError for a file that cannot be used."""
+    rows = tuple(row for path in config.model_paths for row in _rows_in(path, mtime_ns(path)))
     return Settings(
-        config.wrappers,
-        config.assume_tpu,
-        config.target_tensorflow,
-        tuple(row for path in config.model_paths for row in _rows_in(path, mtime_ns(path))),
-        plugin_names,
+        config.wrappers, config.assume_tpu, config.target_tensorflow, rows, plugin_names
     )
 
 

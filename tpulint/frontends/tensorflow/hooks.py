@@ -96,11 +96,7 @@ class Hooks(Library):
         left = [callee for callee in left if not _is_left_aside(callee, context)] or left
         left = [callee for callee in left if not _is_made_elsewhere(callee, context)] or left
         if any(is_of_tpu(_strategy_of(callee)) for callee in left):
-            left = [
-                callee
-                for callee in left
-                if _strategy_of(callee) is None or is_of_tpu(_strategy_of(callee))
-            ]
+            left = [it for it in left if (own := _strategy_of(it)) is None or is_of_tpu(own)]
         models = [model for model in map(_model_of, left) if model is not None]
         tpus = [model for model in models if is_of_tpu(scope_strategy(model.context))]
         if not tpus or context.computation is not None:
@@ -188,12 +184,8 @@ class Hooks(Library):
         return isinstance(value, Strategy) and value.kind == "tpu"
 
     def is_chosen_owner(self, value: object, context: BaseContext) -> bool:
-        return (
-            isinstance(value, Strategy)
-            and value.kind == "tpu"
-            and value.made is not None
-            and not value.made.conditions <= context.conditions
-        )
+        place = value.made if isinstance(value, Strategy) and value.kind == "tpu" else None
+        return place is not None and not place.conditions <= context.conditions
 
     # Definitions
 

@@ -13,7 +13,7 @@ from typing import Concatenate, NamedTuple, ParamSpec, Protocol, TypeVar
 from tpulint.absint.domain.events import Computation
 from tpulint.absint.domain.program import ProgramEvents
 from tpulint.absint.domain.site import Site
-from tpulint.absint.domain.values import Opaque, Partial
+from tpulint.absint.domain.values import UNKNOWN, Opaque, Partial
 from tpulint.finding import Certainty
 from tpulint.frontends.tensorflow.knowledge import tf_names
 from tpulint.frontends.tensorflow.knowledge.strategies import INITIALIZES
@@ -120,15 +120,10 @@ class Checkpoint:
 
     def set_strategy(self) -> bool:
         """Return whether a strategy of a TPU was set since, for all that runs after it."""
-        strategies = (
-            call.argument("strategy", 0)
-            for call in self._program.calls[self._lengths[2] :]
-            if call.last == "experimental_set_strategy"
-        )
         return any(
-            any(map(is_of_tpu, argument.value.options))
-            for argument in strategies
-            if argument is not None
+            call.last == "experimental_set_strategy"
+            and any(map(is_of_tpu, (call.value("strategy", 0) or UNKNOWN).options))
+            for call in self._program.calls[self._lengths[2] :]
         )
 
     def left_open(self) -> bool:

@@ -155,10 +155,9 @@ class Targets:
             target = self._folders[folder]
             if target is not None:
                 for nearer in passed:  # what the commands in a README install or run
-                    texts = self._texts(nearer, README_FILES)
-                    rows = [(row, path) for path, text in texts for row in in_commands(text)]
-                    required = [row for row in rows if row[0].mask]
-                    if required:
+                    readmes = self._texts(nearer, README_FILES)
+                    rows = ((row, path) for path, text in readmes for row in in_commands(text))
+                    if required := [row for row in rows if row[0].mask]:
                         return _combine(required)
                 return target
             passed.append(folder)
@@ -170,13 +169,11 @@ class Targets:
 
     def _required_in(self, folder: str) -> Target | None:
         """Return what a folder's files require together; None where they require nothing."""
-        required: list[tuple[Requirement, str]] = []
-        any_release = keras_2 = is_needed = False
-        for path, text in self._texts(folder, REQUIREMENT_FILES):
-            required += [(row, path) for row in requirements(text) if row.mask]
-            any_release = any_release or is_required_bare(text)
-            keras_2 = keras_2 or requires_keras_2(text)
-            is_needed = is_needed or re.search(_NEEDS_KERAS_2, _without_comments(text)) is not None
+        texts = list(self._texts(folder, REQUIREMENT_FILES))
+        required = [(row, path) for path, text in texts for row in requirements(text) if row.mask]
+        any_release = any(is_required_bare(text) for _, text in texts)
+        keras_2 = any(requires_keras_2(text) for _, text in texts)
+        is_needed = any(re.search(_NEEDS_KERAS_2, _without_comments(text)) for _, text in texts)
         if not (required or any_release or keras_2 or is_needed):
             return None
         target = _combine(required) if required else Target(names.every(), False)

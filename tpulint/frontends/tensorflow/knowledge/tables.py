@@ -15,6 +15,8 @@ import sys
 from collections.abc import Collection, Iterable
 from typing import Any, NamedTuple
 
+from tpulint.frontends.tensorflow.knowledge.tf_names import words
+
 
 def load_toml(path: str) -> dict[str, Any]:
     """Return the content of the TOML file at `path`."""
@@ -115,13 +117,10 @@ def runtime_fault(rule: str) -> FaultRow:
 
 TABLE = os.path.join(HERE, "calls.toml")
 # What a call may return (`returns`), which function it may call (`calls`), what a row may say.
-RETURNS = frozenset(
-    [
-        *("argument", "function", "tensor", "tensors", "operation", "object", "array"),
-        *("draw", "number", "context", "setting", "unknown"),
-    ]
-)
-CALLS = frozenset(["branches", "loop", "host", "device"])
+RETURNS = words("""
+    argument function tensor tensors operation object array draw number context setting unknown
+""")
+CALLS = words("branches loop host device")
 
 
 class CallFacts(NamedTuple):

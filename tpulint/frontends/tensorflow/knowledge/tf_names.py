@@ -286,22 +286,17 @@ FILE_READERS = words("""
 """)
 
 # Bytes of which one must be in a file for the TPU API to be named in it (see `program.prefilter`).
-SIGNS = (
-    b"outside_compilation",
-    b"split_compile_and_",
-    b"tpu.replicate",
-    b"tpu.rewrite",
-    b"tpu.shard",
-    b"tpu.batch_parallel",
-    b"initialize_tpu_system",
+SIGNS = tuple(
+    b"""
+    outside_compilation split_compile_and_ tpu.replicate tpu.rewrite tpu.shard tpu.batch_parallel
+    initialize_tpu_system
+""".split()
 )
 # Signs only where one is made or gets another name: many a file just talks of these classes.
-SIGN_CLASSES = (
-    b"TPUEstimator",
-    b"TPUGANEstimator",
-    b"TPUStrategy",
-    b"TPUDistributionStrategy",
-    b"TpuReplicator",
+SIGN_CLASSES = tuple(
+    b"""
+    TPUEstimator TPUGANEstimator TPUStrategy TPUDistributionStrategy TpuReplicator
+""".split()
 )
 
 # Classes that projects copy into themselves, each with a parameter that a copy has. Their other
@@ -403,8 +398,8 @@ STEPS = {
 }
 # The methods of a model that run its compiled losses or metrics, and where these take the
 # labels and the outputs (keras/src/trainers/trainer.py, keras/engine/training.py).
-RUNS_LOSSES = {"compute_loss": (1, 2), "compiled_loss": (0, 1)}
-RUNS_METRICS = {"compute_metrics": (1, 2)}
+RUNS_METRICS = "compute_metrics"
+RUNS_COMPILED = {"compute_loss": (1, 2), "compiled_loss": (0, 1), RUNS_METRICS: (1, 2)}
 LABELS, OUTPUTS = "y", "y_pred"
 # keras/src/callbacks/callback.py: what `fit` calls on the host.
 CALLBACK_METHODS = words("""

@@ -44,15 +44,8 @@ def _estimator(call: Call) -> Value:
         return estimator
     host_modes = tf_names.EVALUATION if call.get("eval_on_tpu", 9) == Const(False) else frozenset()
     predicts = call.get("predict_batch_size", 7) not in (None, NONE)
-    trace(
-        call,
-        tf_names.MODEL_FN,
-        model_fn,
-        None,
-        NOT_TENSORS,
-        host_modes=host_modes,
-        predicts=predicts,
-    )
+    kind = tf_names.MODEL_FN
+    trace(call, kind, model_fn, None, NOT_TENSORS, host_modes=host_modes, predicts=predicts)
     return estimator
 
 
@@ -225,17 +218,9 @@ def _is_for_tpus(path: str) -> bool:
 
 
 # What happens at a place of a computation, but for its calls.
-EVENTS = (
-    "accesses",
-    "clusters",
-    "uses",
-    "context_changes",
-    "dependencies",
-    "inner",
-    "updates",
-    "effects",
-    "carried",
-)
+EVENTS = tf_names.words("""
+    accesses clusters uses context_changes dependencies inner updates effects carried
+""")
 PLAIN, TPUS = "EstimatorSpec", "TPUEstimatorSpec"
 Condition = tuple[ConditionKey, object]
 

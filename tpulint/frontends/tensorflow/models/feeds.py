@@ -287,6 +287,7 @@ def _array(call: Call) -> Value | None:
 # Steps of an input pipeline: `tf.data.Dataset`, each with the step before it
 
 DATASET = "tf.data.Dataset"
+TRANSFORMERS = ("tf.data.experimental", "tf.contrib.data")  # modules of steps for `apply`
 
 
 @model("?.batch", "?.padded_batch")
@@ -306,11 +307,7 @@ def _batch_unseen(call: Call) -> Value | None:
 
 # tensorflow/python/data/ops/group_by_window_op.py: the second function makes the elements, of a
 # dataset of those with one key.
-@model(
-    f"{DATASET}.group_by_window",
-    "tf.data.experimental.group_by_window",
-    "tf.contrib.data.group_by_window",
-)
+@model(*(f"{home}.group_by_window" for home in (DATASET, *TRANSFORMERS)))
 def _group_by_window(call: Call) -> Value:
     step = call.new_object()
     if isinstance(call.receiver, (ExternalObject, values.Choice)):
@@ -342,8 +339,7 @@ TRANSFORMATIONS = ("map_and_batch", "map_and_batch_with_legacy_function", "paral
 
 
 @model(*(f"{DATASET}.{name}" for name in sorted(tf_names.PIPELINE - {"apply", "group_by_window"})))
-@model(*(f"tf.data.experimental.{name}" for name in TRANSFORMATIONS))
-@model(*(f"tf.contrib.data.{name}" for name in TRANSFORMATIONS))
+@model(*(f"{home}.{name}" for home in TRANSFORMERS for name in TRANSFORMATIONS))
 def _mapped_step(call: Call) -> Value:
     step = call.new_object() if call.receiver is None else _step(call, call.receiver)
     step.inner = _elements_made(call)

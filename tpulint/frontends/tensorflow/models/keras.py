@@ -311,19 +311,14 @@ def _run_default_step(call: Call) -> Value | None:
 
 
 # keras/src/trainers/trainer.py, `compute_loss`; older releases call `compiled_loss`.
-@table.model(*(f"keras.Model.{name}" for name in tf_names.RUNS_LOSSES))
-def _run_losses(call: Call) -> Value | None:
+@table.model(*(f"keras.Model.{name}" for name in tf_names.RUNS_COMPILED))
+def _run_compiled(call: Call) -> Value | None:
     if call.frame.context.computation is None:
         return None
-    labels, outputs = _pair(call, *tf_names.RUNS_LOSSES[call.name])
-    return _losses(call, _receiver_model(call), labels, outputs)
-
-
-@table.model(*(f"keras.Model.{name}" for name in tf_names.RUNS_METRICS))
-def _run_metrics(call: Call) -> Value | None:
-    if call.frame.context.computation is None:
-        return None
-    _metrics(call, _receiver_model(call), *_pair(call, *tf_names.RUNS_METRICS[call.name]))
+    labels, outputs = _pair(call, *tf_names.RUNS_COMPILED[call.name])
+    if call.name != tf_names.RUNS_METRICS:
+        return _losses(call, _receiver_model(call), labels, outputs)
+    _metrics(call, _receiver_model(call), labels, outputs)
     return Mapping({}, True)
 
 
