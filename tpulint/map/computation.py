@@ -425,13 +425,12 @@ def _given(computation: Computation) -> Sequence[Value]:
 
 def crossing(tensor: Tensor, name: str) -> model.Crossing:
     """Return what is known of the tensor, under that name."""
-    shape = "" if tensor.shape is None else f"({', '.join(map(_dimension, tensor.shape))})"
+    shape = ""
+    if tensor.shape is not None:
+        sizes = ("?" if size is None else str(size) for size in tensor.shape)
+        shape = f"({', '.join(sizes)})"
     words = " ".join(filter(None, [tensor.dtype, shape])) or SORTS.get(tensor.sort, tensor.sort)
     return model.Crossing(name, words, _bytes(tensor))
-
-
-def _dimension(size: int | None) -> str:
-    return "?" if size is None else str(size)
 
 
 def _bytes(tensor: Tensor) -> int | None:

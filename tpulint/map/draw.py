@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from dataclasses import is_dataclass
+from itertools import chain
 from typing import NamedTuple
 
 from tpulint.absint.domain.events import Computation
@@ -13,6 +15,7 @@ from tpulint.check.request import Request
 from tpulint.config import ConfigError
 from tpulint.config.readers import nearest
 from tpulint.disk import read_regular
+from tpulint.finding import Span
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.map.computation import maps_of
 from tpulint.map.lanes import Definition, Part, definitions
@@ -63,7 +66,9 @@ def draw(request: Request, function: str | None) -> Found:
     ]
     subject = filename if function is None else f"{filename}:{function}"
     program = ProgramMap(subject, tuple(maps[:MOST]), tuple(left_out))
-    return Found(program, read_all(sorted(_files(program)), {}), tuple(messages))
+    return Found(
+        program, read_all(sorted(set(_filenames(program.computations))), {}), tuple(messages)
+    )
 
 
 def _read(filename: str) -> list[Definition]:
@@ -165,15 +170,11 @@ def _nothing(
     return f"{filename}: nothing to map: no TPU computation leads to '{function}'{hint}"
 
 
-def _files(program: ProgramMap) -> set[str]:
-    filenames = set()
-    for drawn in program.computations:
-        spans = [drawn.span, *(region.span for region in drawn.regions)]
-        for node in drawn.nodes:
-            spans += [node.span, *(line.span for line in node.lines)]
-        for variable in drawn.variables:
-            spans += [variable.span, *(touch.span for touch in variable.touches)]
-        for cycle in drawn.cycles:
-            spans += [wait.span for wait in cycle.waits]
-        filenames |= {span.filename for span in spans if span is not None}
-    return filenames
+def _filenames(part: object) -> Iterator[str]:
+    """Yield the files of the spans in a part of a map."""
+    if isinstance(part, Span):
+        yield part.filename
+    elif isinstance(part, tuple):
+        yield from chain.from_iterable(map(_filenames, part))
+    elif is_dataclass(part):
+        yield from _filenames(tuple(vars(part).values()))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from operator import itemgetter
+from typing import TypeAlias
 
 from tpulint.absint.domain.context import COND, LOOP, WHILE, Scope
 from tpulint.absint.domain.events import Access, ApiCall, Cluster, Computation, Context, Operation
@@ -113,35 +115,24 @@ def asked_modes(context: Context) -> list[tuple[str, object]]:
 # The events of a computation in program order.
 
 
-@dataclass(frozen=True, eq=False)
-class TimelineEvent:
-    """An operation, a call, an access or a cluster.
-
-    number: its place in program order. rank: that among what has the same number.
-    """
-
-    number: int
-    rank: int
-    context: Context
-    site: Site | None
-    what: Operation | ApiCall | Access | Cluster
+Event: TypeAlias = Operation | ApiCall | Access | Cluster
 
 
-def timeline(computation: Computation) -> list[TimelineEvent]:
+def timeline(computation: Computation) -> list[Event]:
     """Return the events in order.
 
     A call that builds nothing comes before what is built next. A call is recorded before the calls
     that it makes, so what comes next has the least number of all that are recorded later.
     """
     operations = computation.operations
-    events = [
-        TimelineEvent(operation.number, 1, operation.context, None, operation)
-        for operation in operations
+    # Each with its place in program order, and its rank among what has the same place.
+    events: list[tuple[int, int, Event]] = [
+        (operation.number, 1, operation) for operation in operations
     ]
     last = 0
     for access in computation.accesses:
         last = access.operation.number if access.operation is not None else last
-        events.append(TimelineEvent(last, 1, access.context, access.site, access))
+        events.append((last, 1, access))
     firsts: dict[int, int] = {}  # of the operations in each cluster, by its identity
     for operation in operations:
         for scope in operation.context.scopes:
@@ -156,12 +147,15 @@ def timeline(computation: Computation) -> list[TimelineEvent]:
         number = own_number(call) if number is None else number
         after = after if number is None else min(after, number)
         number = after if number is None else number
-        what = call if cluster is None else cluster
-        events.append(TimelineEvent(number, rank, call.context, call.site, what))
+        events.append((number, rank, call if cluster is None else cluster))
     for cluster in opened.values():  # its call is recorded elsewhere, as that of an estimator is
-        number = firsts.get(id(cluster), end)
-        events.append(TimelineEvent(number, 0, cluster.context, cluster.site, cluster))
-    return sorted(events, key=lambda event: (event.number, event.rank))
+        events.append((firsts.get(id(cluster), end), 0, cluster))
+    return [event for _, _, event in sorted(events, key=itemgetter(0, 1))]
+
+
+def site_of(event: Event) -> Site | None:
+    """Return where the event is; of an operation, only its function is known."""
+    return None if isinstance(event, Operation) else event.site
 
 
 def own_number(call: ApiCall) -> int | None:
@@ -215,24 +209,23 @@ class OpenBox:
     moved: list[ApiCall] = field(default_factory=list)
     works: dict[tuple[str, str], Work] = field(default_factory=dict)
 
-    def add(self, event: TimelineEvent) -> None:
-        calls, what = event.context.call_chain, event.what
+    def add(self, event: Event) -> None:
+        calls, site = event.context.call_chain, site_of(event)
         name = calls[-1].name if calls else "the module"
         name = "the lambda" if name in ("<lambda>", "lambda") else name
-        if event.site is not None:
-            filename = event.site.module.filename
+        if site is not None:
+            filename = site.module.filename
         else:  # an operation is in the function whose places come with it
             same_name = (work.filename for work in self.works.values() if work.name == name)
             filename = next(same_name, "")
         work = self.works.setdefault((name, filename), Work(name, filename))
-        if isinstance(what, Operation):
-            work.operations.add(what.number)
-        if event.site is not None and event.site.place >= 0:
-            span = event.site.span
-            work.rows += [span.start.row, span.end.row]
-        if isinstance(what, ApiCall) and builds(what):
+        if isinstance(event, Operation):
+            work.operations.add(event.number)
+        if site is not None and site.place >= 0:
+            work.rows += [site.span.start.row, site.span.end.row]
+        if isinstance(event, ApiCall) and builds(event):
             # Of an object that is called, its class builds the operations.
-            *_, owner, last = ["", *what.path.split(".")]
+            *_, owner, last = ["", *event.path.split(".")]
             work.names.setdefault(owner if last == "__call__" else last)
 
     def node(
@@ -345,7 +338,7 @@ class EventBoxes:
     """
 
     def __init__(
-        self, events: list[TimelineEvent], part: Part, regions: Regions, moved: frozenset[int]
+        self, events: list[Event], part: Part, regions: Regions, moved: frozenset[int]
     ) -> None:
         self.boxes: list[OpenBox] = []
         self.of_cluster: dict[int, str] = {}  # keys, by the cluster's identity
@@ -355,8 +348,8 @@ class EventBoxes:
         self._hosts: dict[tuple[object, ...], OpenBox] = {}
         self._segment: OpenBox | None = None
         for event in events:
-            if isinstance(event.what, Cluster) and part.has_cluster(event.what):
-                self._open(event.what)
+            if isinstance(event, Cluster) and part.has_cluster(event):
+                self._open(event)
         for event in events:
             self._take(event, part)
 
@@ -378,29 +371,28 @@ class EventBoxes:
         key = f"cluster {len(self._hosts)}"
         return self._hosts.setdefault(identity, OpenBox(key, HOST_LANE, kind, around))
 
-    def _take(self, event: TimelineEvent, part: Part) -> None:
-        what = event.what
-        outer = what if isinstance(what, Cluster) else event.context.cluster
+    def _take(self, event: Event, part: Part) -> None:
+        outer = event if isinstance(event, Cluster) else event.context.cluster
         box = None
         if outer is not None:
             key = self.of_cluster.get(id(outer))
             box = next((host for host in self._hosts.values() if host.key == key), None)
-            if isinstance(what, Cluster):
+            if isinstance(event, Cluster):
                 if box is not None:
-                    self._place(box, with_call=what.parent is None)
+                    self._place(box, with_call=event.parent is None)
                 return
-        elif part.has(event.context, event.site):
-            if isinstance(what, ApiCall) and id(what) in self._moved:
+        elif part.has(event.context, site_of(event)):
+            if isinstance(event, ApiCall) and id(event) in self._moved:
                 # Soft placement moves it to the host, opposite the call.
-                around = self._regions.around(what.context)
-                box = self._host(CLUSTER, around, ("moved", what.site, around))
-                box.moved.append(what)
+                around = self._regions.around(event.context)
+                box = self._host(CLUSTER, around, ("moved", event.site, around))
+                box.moved.append(event)
                 self._place(box, with_call=True)
                 return
             box = self._segment_at(event)
         if box is not None:
             box.add(event)
-            self.of_event[id(what)] = box.key
+            self.of_event[id(event)] = box.key
 
     def _place(self, box: OpenBox, *, with_call: bool) -> None:
         """Put a host's box, and its call opposite, where it is opened first."""
@@ -412,11 +404,11 @@ class EventBoxes:
             self._segment = None
         self.boxes.append(box)
 
-    def _segment_at(self, event: TimelineEvent) -> OpenBox | None:
+    def _segment_at(self, event: Event) -> OpenBox | None:
         """Return the segment of an event; one that builds nothing begins none."""
         around = self._regions.around(event.context)
         if self._segment is None or self._segment.regions != around:
-            if isinstance(event.what, ApiCall) and not builds(event.what):
+            if isinstance(event, ApiCall) and not builds(event):
                 return None
             number = sum(box.kind == SEGMENT for box in self.boxes)
             self._segment = OpenBox(f"segment {number}", DEVICE_LANE, SEGMENT, around)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TypeAlias
 
 from tpulint.absint.domain.events import (
@@ -31,6 +32,7 @@ SHARED = 16  # variables that the host touches too
 OWN = 6  # variables that only the device touches
 MOST_TOUCHES = 8  # touches of a variable
 TRAINED = ("variable", "weights")  # sorts that an optimizer writes
+Row: TypeAlias = tuple[Variable, list[Access]]
 # What the modes that only the map shows are to a reader.
 SHOWN = {AVERAGES: "write", MAYBE_AVERAGES: "unknown", REGULARIZER: "read"}
 
@@ -42,9 +44,10 @@ def variables_of(
 
     First come those that both sides touch, then those of the host alone.
     """
-    by_variable: dict[object, tuple[Variable, list[Access]]] = {}
+    creations = _Creations(program, computation)
+    by_variable: dict[object, Row] = {}
     inside: set[object] = set()
-    for access in _touches(program, computation, lanes):
+    for access in _touches(computation, creations, lanes):
         if part.runs(access.context):
             key = _identity(access.variable)
             by_variable.setdefault(key, (access.variable, []))[1].append(access)
@@ -52,7 +55,7 @@ def variables_of(
                 inside.add(key)
     rows = [row for key, row in by_variable.items() if key in inside]
     rows = _without_layers_of_models(rows, lanes)
-    rows = _without_models_of_layers(rows, _Creations(program, computation), lanes)
+    rows = _without_models_of_layers(rows, creations, lanes)
     lanes_of = {id(variable): {_lane(access) for access in touched} for variable, touched in rows}
     shared = [row for row in rows if HOST_LANE in lanes_of[id(row[0])]]
     shared.sort(key=lambda row: DEVICE_LANE not in lanes_of[id(row[0])])
@@ -77,11 +80,14 @@ def variables_of(
 # What an optimizer writes: the analysis keeps what it is given, and what that was computed from.
 
 
-def _touches(program: Program, computation: Computation, lanes: EventBoxes) -> Iterator[Access]:
+def _touches(
+    computation: Computation, creations: _Creations, lanes: EventBoxes
+) -> Iterator[Access]:
     """Yield the reads and writes of variables that are there, with those of optimizers."""
-    creations = _Creations(program, computation)
     touches = [
-        _shown(access, lanes)
+        _moved(access, access.variable, SHOWN[access.mode], lanes)
+        if access.mode in SHOWN
+        else access
         for access in computation.accesses
         if (access.mode in TOUCHES and access.how not in map_facts.TAKEN) or access.mode in SHOWN
         if creations.is_there(access.variable)
@@ -100,22 +106,12 @@ def _touches(program: Program, computation: Computation, lanes: EventBoxes) -> I
             yield _written(access, access, lanes)
         else:
             yield access
+    seen = {(access.site, access.how) for access in touches if access.variable.sort in TRAINED}
     for call in updates:
-        if not any(_is_written_by(access, call) for access in touches):
+        if (call.site, call.last) not in seen:
             for access in _read_before(call, touches):
                 if creations.is_trained(access.variable):
                     yield _written(access, call, lanes)
-
-
-def _shown(access: Access, lanes: EventBoxes) -> Access:
-    """Return the access with the mode that a reader sees, in its box."""
-    if access.mode not in SHOWN:
-        return access
-    return _moved(access, access.variable, SHOWN[access.mode], lanes)
-
-
-def _is_written_by(access: Access, call: ApiCall) -> bool:
-    return access.site == call.site and access.how == call.last and access.variable.sort in TRAINED
 
 
 def _moved(access: Access, variable: Variable, mode: str, lanes: EventBoxes) -> Access:
@@ -216,9 +212,6 @@ class _Creations:
         return calls[0] if calls else None
 
 
-Row: TypeAlias = tuple[Variable, list[Access]]
-
-
 def _without_layers_of_models(rows: Sequence[Row], lanes: EventBoxes) -> list[Row]:
     """Return the rows without the layers that only a model of this map calls.
 
@@ -294,10 +287,7 @@ def _described(
             touch = model.MapTouch(box, lane, mode, access.how, access.site.span)
             seen[touch, access.context] = None
     counted = Counter(touch for touch, _ in seen)
-    touches = [
-        model.MapTouch(touch.node, touch.lane, touch.mode, touch.how, touch.span, times)
-        for touch, times in counted.items()
-    ]
+    touches = [replace(touch, times=times) for touch, times in counted.items()]
     touches.sort(key=lambda touch: (touch.lane, touch.mode != "write"))
     some = []
     for lane in (DEVICE_LANE, HOST_LANE):

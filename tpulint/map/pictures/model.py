@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from tpulint.absint.domain.site import shared_length
 from tpulint.finding import DEVICE_LANE, HOST_LANE, Certainty, Span
@@ -211,14 +211,7 @@ def rows(drawn: ComputationMap) -> Iterator[BoxRow]:
             yield BoxRow(None, node, sends)
 
 
-class InRegions(Protocol):
-    """What has regions around it, outermost first."""
-
-    @property
-    def regions(self) -> tuple[str, ...]: ...
-
-
-Item = TypeVar("Item", bound=InRegions)
+Item = TypeVar("Item", bound=BoxRow | MapNode)
 
 
 def in_regions(
