@@ -13,7 +13,7 @@ import pytest
 from tests.unit.map.drawn import context_of, found
 from tests.unit.map.programs import DEADLOCK, LAYERS, LOOP, SENT, VARIABLES
 from tpulint.map.pictures import FORMATS, load
-from tpulint.map.pictures.layout import columns_for, drawing
+from tpulint.map.pictures.layout import drawing
 from tpulint.map.pictures.model import ComputationMap, ProgramMap, size_in_words
 from tpulint.output.context import RenderContext
 
@@ -203,7 +203,7 @@ def test_boxes_neither_overlap_nor_leave_the_picture(
     drawn = drawn_in(program)
     boxes = list(rectangles(drawn, context, narrow))
     for number, (left, top, right, bottom) in enumerate(boxes):
-        assert 0 <= left < right <= columns_for(drawn, narrow).width
+        assert 0 <= left < right <= drawing(drawn, context, narrow=narrow).width
         for other in boxes[number + 1 :]:
             apart = right <= other[0] or other[2] <= left or bottom <= other[1] or other[3] <= top
             assert apart

@@ -122,42 +122,8 @@ def _rows(text: str, width: float) -> list[tuple[str, str]]:
 SPACE = 22  # between rows
 RAIL = 6  # from the line of a cycle to the next one
 CYCLES = 3  # cycles with a line of their own
-
-
-@dataclass(frozen=True)
-class Columns:
-    """The left edges of both lanes, the width of their boxes and of the picture.
-
-    nest: from the frame of a region to the next one. depth: the frames around the deepest box.
-    """
-
-    edge: float
-    box: float
-    host: float
-    width: float
-    narrow: bool
-    nest: float
-    depth: int
-
-    @property
-    def gap(self) -> float:
-        return self.host - self.edge - self.box
-
-
-def columns_for(drawn: model.ComputationMap, narrow: bool) -> Columns:
-    """Return the columns that the picture needs; in a narrow one the lanes overlap."""
-    depth = max((len(node.regions) for node in drawn.nodes), default=0)
-    nest = 4.0 if narrow else 8.0
-    edge = 14.0 + nest * depth + RAIL * min(len(drawn.cycles), CYCLES)
-    if narrow:
-        width = 364.0
-        box = width - 2 * edge - 36
-        return Columns(edge, box, edge + 36, width, True, nest, depth)
-    box, gap = 370.0, 236.0
-    width = 2 * edge + 2 * box + gap
-    return Columns(edge, box, edge + box + gap, width, False, nest, depth)
-
-
+WIDE_LANE, GAP = 370.0, 236.0  # the widths of a lane, and of the space between both
+NARROW_WIDTH, NARROW_SHIFT = 364.0, 36  # of a narrow picture, and of the host's lane in it
 ROW = 13  # of words on an arrow
 
 
@@ -175,6 +141,9 @@ def drawing(
 class _Layout:
     """Draws the boxes of both lanes row by row, the variables below them, the cycles around both.
 
+    edge, host: the left edges of both lanes. lane: the width of their boxes; in a narrow picture
+    the lanes overlap. depth: the frames around the deepest box, nest: from one to the next.
+
     y: where the next row begins. boxes: by the node's key. sent: where arrows leave their calls.
     sides: the boxes at whose outer edges the device and the host come to a variable, by its key.
     """
@@ -182,8 +151,14 @@ class _Layout:
     def __init__(self, drawn: model.ComputationMap, context: RenderContext, narrow: bool) -> None:
         self.drawn = drawn
         self.context = context
-        self.columns = columns_for(drawn, narrow)
-        self.picture = Drawing(self.columns.width, title=drawn.title)
+        self.narrow = narrow
+        self.depth = max((len(node.regions) for node in drawn.nodes), default=0)
+        self.nest = 4.0 if narrow else 8.0
+        self.edge = 14.0 + self.nest * self.depth + RAIL * min(len(drawn.cycles), CYCLES)
+        self.width = NARROW_WIDTH if narrow else 2 * self.edge + 2 * WIDE_LANE + GAP
+        self.lane = self.width - 2 * self.edge - NARROW_SHIFT if narrow else WIDE_LANE
+        self.host = self.edge + (NARROW_SHIFT if narrow else WIDE_LANE + GAP)
+        self.picture = Drawing(self.width, title=drawn.title)
         self.alarmed = model.alarmed(drawn)
         self.y = 20.0
         self.boxes: dict[str, Box] = {}
@@ -194,22 +169,21 @@ class _Layout:
         self.last: Box | None = None
 
     def finished(self) -> Drawing:
-        columns = self.columns
-        self.write(columns.edge, self.y, "device (compiled by XLA)", "device")
-        if columns.narrow:
-            self.write(columns.host + columns.box, self.y, "host", "host", "end")
+        self.write(self.edge, self.y, "device (compiled by XLA)", "device")
+        if self.narrow:
+            self.write(self.host + self.lane, self.y, "host", "host", "end")
         else:
-            self.write(columns.host, self.y, "host", "host")
+            self.write(self.host, self.y, "host", "host")
         self.y += 14
         for ended, begun, row in model.in_regions(self.drawn, model.rows(self.drawn)):
             self.borders(ended, begun)
             if row is not None:
                 self.row(row)
         if self.drawn.variables:
-            self.write(columns.edge, self.y + 16, "variables", "title")
+            self.write(self.edge, self.y + 16, "variables", "title")
             self.y += 30
         for variable in self.drawn.variables:
-            (self.stacked if columns.narrow else self.spread)(variable)
+            (self.stacked if self.narrow else self.spread)(variable)
         for number, cycle in enumerate(self.drawn.cycles):
             self.cycle(number, cycle)
         self.captions()
@@ -223,18 +197,17 @@ class _Layout:
 
     def borders(self, ended: int, begun: list[model.MapRegion]) -> None:
         """Close the frames of regions that end here, and open those that begin."""
-        columns = self.columns
         for _ in range(ended):
             top = self.open.pop()
-            x = columns.edge - columns.nest * (columns.depth - len(self.open))
+            x = self.edge - self.nest * (self.depth - len(self.open))
             height = self.y - SPACE + 10 - top
-            self.picture.frames.append(Box(x, top, columns.width - 2 * x, height, "region", ()))
+            self.picture.frames.append(Box(x, top, self.width - 2 * x, height, "region", ()))
             self.y += 8
         for region in begun:
             self.open.append(self.y - 6)
             where = model.place(region.span, self.drawn.span, self.context)
-            text, full = fitted(f"{region.title} {where}", columns.width - 60)
-            self.write(columns.edge + 4, self.y + 10, text, "muted", full=full)
+            text, full = fitted(f"{region.title} {where}", self.width - 60)
+            self.write(self.edge + 4, self.y + 10, text, "muted", full=full)
             self.y += 24
 
     def row(self, row: model.BoxRow) -> None:
@@ -243,18 +216,18 @@ class _Layout:
             if host is not None:
                 self.entry(host, row.sends)
             return
-        device = self.box(node, self.columns.edge, self.y)
+        device = self.box(node, self.edge, self.y)
         if host is None:
             self.put(node, device)
             self.y = device.bottom + SPACE
         else:
-            (self.below if self.columns.narrow else self.beside)(row, node, device, host)
+            (self.below if self.narrow else self.beside)(row, node, device, host)
         self.then(self.boxes[node.key])
 
     def box(self, node: model.MapNode, x: float, y: float) -> Box:
         style = f"{node.lane} {node.kind}" + (" alarm" if node.key in self.alarmed else "")
         lines = model.box_lines(node, self.drawn.span, self.context)
-        return boxed(lines, x, y, self.columns.box, style, node.span)
+        return boxed(lines, x, y, self.lane, style, node.span)
 
     def put(self, node: model.MapNode, box: Box) -> None:
         self.boxes[node.key] = box
@@ -265,26 +238,25 @@ class _Layout:
 
         Where its tensors enter the device, the arrow comes later.
         """
-        box = self.box(node, self.columns.host, self.y)
+        box = self.box(node, self.host, self.y)
         self.put(node, box)
         self.y = box.bottom + SPACE
         if edge is None:
             return
         self.entering.append((box, edge))
-        if not self.columns.narrow:
+        if not self.narrow:
             label = model.arrow_words(edge)
             self.y = max(self.y, box.y + ROW * len(label) + 2 * SPACE)
             self.label(label, box.x - 12, box.y + 12 + ROW * len(label) - 6, edge.alarm, "end")
 
     def then(self, device: Box) -> None:
         """Lead the device's time from the box before to this one, and inputs into the first."""
-        columns = self.columns
-        x = columns.edge + 14 if columns.narrow else columns.edge + columns.box / 2
+        x = self.edge + 14 if self.narrow else self.edge + self.lane / 2
         if self.last is not None:
             self.picture.arrows.append(Arrow(((x, self.last.bottom), (x, device.y)), "time"))
         for number, (box, edge) in enumerate(self.entering):
-            at = columns.edge + 14 if columns.narrow else columns.edge + 60 + 40 * number
-            y = box.y + 12 + (0 if columns.narrow else ROW * len(model.arrow_words(edge)))
+            at = self.edge + 14 if self.narrow else self.edge + 60 + 40 * number
+            y = box.y + 12 + (0 if self.narrow else ROW * len(model.arrow_words(edge)))
             self.picture.arrows.append(Arrow(((box.x, y), (at, y), (at, device.y)), "sends"))
         self.entering = []
         self.last = device
@@ -293,7 +265,7 @@ class _Layout:
         self, row: model.BoxRow, node: model.MapNode, device: Box, host_node: model.MapNode
     ) -> None:
         """Draw a call and its host cluster, with what crosses between them."""
-        host = self.box(host_node, self.columns.host, self.y)
+        host = self.box(host_node, self.host, self.y)
         sends, returns = model.arrow_words(row.sends), model.arrow_words(row.returns)
         sent_y = self.y + 12 + ROW * len(sends)
         returned_y = sent_y + 14 + ROW * len(returns)
@@ -315,9 +287,9 @@ class _Layout:
         sends, returns = model.arrow_words(row.sends), model.arrow_words(row.returns)
         self.put(node, device)
         between = ROW * (len(sends) + len(returns)) + 24
-        host = self.box(host_node, self.columns.host, device.bottom + between)
+        host = self.box(host_node, self.host, device.bottom + between)
         self.put(host_node, host)
-        x = self.columns.host + 20
+        x = self.host + 20
         for edge, at in ((row.sends, x), (row.returns, x + 18)):
             if edge is not None:
                 self.arrow(edge, ((at, device.bottom), (at, host.y)), back=edge is row.returns)
@@ -338,8 +310,7 @@ class _Layout:
 
     def label(self, words: list[str], x: float, y: float, alarm: bool, anchor: str) -> None:
         """Write words above `y`, the last line nearest."""
-        columns = self.columns
-        wide = columns.width - columns.edge - x if columns.narrow else columns.gap - 20
+        wide = self.width - self.edge - x if self.narrow else GAP - 20
         for number, word in enumerate(reversed(words)):
             text, full = fitted(word, wide, SMALL)
             self.write(x, y - ROW * number, text, "small alarm" if alarm else "small", anchor, full)
@@ -368,16 +339,16 @@ class _Layout:
 
     def spread(self, variable: model.MapVariable) -> None:
         """Draw the variable between the lanes, and beside it what each of them does with it."""
-        columns, y, inset = self.columns, self.y, 24.0
+        y, inset = self.y, 24.0
         alarm = " alarm" if variable.key in self.alarmed else ""
-        x, width = columns.edge + columns.box + inset, columns.gap - 2 * inset
+        x, width = self.edge + self.lane + inset, GAP - 2 * inset
         name = boxed(self.name_of(variable), x, y, width, f"variable{alarm}", variable.span)
         sides: dict[str, Box] = {}
         for lane in (DEVICE_LANE, HOST_LANE):
             if touches := self.touched(variable, lane):
                 letters_wide = max(columns_of(shown(touch.text)) for touch in touches)
-                width = min(columns.box, 2 * PAD + letters_wide * SIZE * ADVANCE + 1)
-                x = columns.host if lane == HOST_LANE else columns.edge + columns.box - width
+                width = min(self.lane, 2 * PAD + letters_wide * SIZE * ADVANCE + 1)
+                x = self.host if lane == HOST_LANE else self.edge + self.lane - width
                 sides[lane] = boxed(touches, x, y, width, f"{lane} touches{alarm}")
         height = max(box.height for box in (name, *sides.values()))
         name = replace(name, height=height)
@@ -406,8 +377,8 @@ class _Layout:
         for lane in (DEVICE_LANE, HOST_LANE):
             lines += self.touched(variable, lane, f"{lane}: ")
         alarm = " alarm" if variable.key in self.alarmed else ""
-        width = self.columns.width - 2 * self.columns.edge
-        box = boxed(lines, self.columns.edge, self.y, width, f"variable{alarm}", variable.span)
+        width = self.width - 2 * self.edge
+        box = boxed(lines, self.edge, self.y, width, f"variable{alarm}", variable.span)
         self.picture.boxes.append(box)
         self.sides[variable.key] = (box, box)
         self.y = box.bottom + 12
@@ -450,8 +421,8 @@ class _Layout:
         lines += [(note, "muted") for note in self.drawn.notes]
         lines += [(f"not shown: {line}", "muted") for line in self.drawn.left_out]
         for text, style in lines:
-            width = self.columns.width - 2 * self.columns.edge + 20
-            box = boxed([model.Said(text, style)], self.columns.edge - 10, self.y, width, "plain")
+            width = self.width - 2 * self.edge + 20
+            box = boxed([model.Said(text, style)], self.edge - 10, self.y, width, "plain")
             self.picture.words += box.words
             self.y += LEADING * len(box.words) + 2
         self.y += 6
