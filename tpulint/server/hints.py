@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
+from typing import TypeVar
 
 from lsprotocol import types
 
@@ -16,6 +17,9 @@ from tpulint.finding import Location, Span
 from tpulint.server.diagnostics import findings_of
 from tpulint.server.documents import meet, position_in, range_in
 from tpulint.server.language_server import Server
+from tpulint.source import UnreadableSource, read_source
+
+Answer = TypeVar("Answer")
 
 # Hover: the page of the rule, at a finding and at a code in a suppression comment.
 
@@ -76,23 +80,39 @@ LANE_WORDS = {"host cluster": "host (host cluster)", "input pipeline": "host (in
 
 async def lenses(ls: Server, params: types.CodeLensParams) -> list[types.CodeLens]:
     """Answer with a lens for each function that a TPU program reaches."""
-    document = await ls.document(params.text_document.uri)
-    if document is None or not ls.settings.code_lens:
+    if not ls.settings.code_lens:
         return []
-    place = document.place
-    lanes = await ls.of_programs(document, lanes_of)
-    source = ls.source(place.path)
     lenses = []
-    for row, names in sorted(lanes.items()):
-        if source is not None and place.cell == source.place(row)[0]:
-            start = position_in(source, Location(row, 1), ls.units)
-            words = [LANE_WORDS.get(lane, lane) for lane in ORDER if lane in names]
-            command = types.Command(title=f"runs on {' and '.join(words)}", command="")
-            lenses.append(types.CodeLens(range=types.Range(start, start), command=command))
+    for start, names in await answers(ls, params.text_document.uri, lanes_of):
+        words = [LANE_WORDS.get(lane, lane) for lane in ORDER if lane in names]
+        command = types.Command(title=f"runs on {' and '.join(words)}", command="")
+        lenses.append(types.CodeLens(range=types.Range(start, start), command=command))
     return lenses
 
 
-def lanes_of(programs: Sequence[ReadProgram], path: str) -> dict[int, set[str]]:
+async def answers(
+    ls: Server,
+    uri: str,
+    question: Callable[[Sequence[ReadProgram], str], list[tuple[Location, Answer]]],
+) -> list[tuple[types.Position, Answer]]:
+    """Return the answers of the programs that read a document, by their positions in it."""
+    document = await ls.document(uri)
+    if document is None:
+        return []
+    path, project = document.place.path, document.project
+    placed = await ls.worker.do(lambda: question(project.programs_of(path), path))
+    try:
+        source = read_source(path, ls.documents.unsaved().get(path))
+    except UnreadableSource:
+        return []
+    return [
+        (position_in(source, location, ls.units), answer)
+        for location, answer in placed
+        if source.place(location.row)[0] == document.place.cell
+    ]
+
+
+def lanes_of(programs: Sequence[ReadProgram], path: str) -> list[tuple[Location, set[str]]]:
     """Return the lanes of the functions in a file, by row, in the programs that build computations.
 
     In a program without any, everything runs on the host, and saying so says nothing.
@@ -102,7 +122,7 @@ def lanes_of(programs: Sequence[ReadProgram], path: str) -> dict[int, set[str]]:
         if program.program is not None and program.program.computations:
             for row, lanes in program.lanes.by_row(path).items():
                 lanes_by_row.setdefault(row, set()).update(lanes)
-    return lanes_by_row
+    return [(Location(row, 1), lanes) for row, lanes in sorted(lanes_by_row.items())]
 
 
 # Inlay hints behind the callable of a host cluster: what crosses, and whether the device waits.
@@ -113,31 +133,24 @@ LIFTED = "outside_compilation lifts this callable out of the device's program"
 
 async def hints(ls: Server, params: types.InlayHintParams) -> list[types.InlayHint]:
     """Answer with the hints in a range of a document."""
-    document = await ls.document(params.text_document.uri)
-    if document is None or not ls.settings.inlay_hints:
+    if not ls.settings.inlay_hints:
         return []
-    place = document.place
-    clusters = await ls.of_programs(document, clusters_in)
-    source = ls.source(place.path)
-    hints = []
-    for span, words in clusters.items():
-        if source is None or place.cell != source.place(span.end.row)[0]:
-            continue
-        position = position_in(source, span.end, ls.units)
-        if meet(types.Range(position, position), params.range):
-            hints.append(types.InlayHint(position, label=words, padding_left=True, tooltip=LIFTED))
-    return hints
+    return [
+        types.InlayHint(position, label=words, padding_left=True, tooltip=LIFTED)
+        for position, words in await answers(ls, params.text_document.uri, clusters_in)
+        if meet(types.Range(position, position), params.range)
+    ]
 
 
-def clusters_in(programs: Sequence[ReadProgram], path: str) -> dict[Span, str]:
-    """Return the words about the clusters in a file, by the span that names the callable."""
+def clusters_in(programs: Sequence[ReadProgram], path: str) -> list[tuple[Location, str]]:
+    """Return the words about the clusters in a file, by the end of what names the callable."""
     by_span: dict[Span, list[Cluster]] = {}
     for program in [read.program for read in programs if read.program is not None]:
         for cluster in chain(program.clusters(), program.orphan_clusters):
             site = cluster.given.site if cluster.given is not None else cluster.named
             if os.path.abspath(site.module.filename) == path:
                 by_span.setdefault(site.span, []).append(cluster)
-    return {span: words_of(clusters) for span, clusters in by_span.items()}
+    return [(span.end, words_of(clusters)) for span, clusters in by_span.items()]
 
 
 def words_of(clusters: Sequence[Cluster]) -> str:

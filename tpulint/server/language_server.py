@@ -14,7 +14,7 @@ import os
 import queue
 import threading
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from functools import partial
@@ -24,14 +24,13 @@ from lsprotocol import types
 from pygls.lsp.server import LanguageServer
 
 from tpulint import __version__
-from tpulint.check.editor import ReadProgram
 from tpulint.check.request import project_of
 from tpulint.collector import collect_and_freeze
 from tpulint.config import ConfigError
 from tpulint.incremental.model import describe
 from tpulint.server.documents import SYNC, DocumentPlace, Documents, Units, units_of
 from tpulint.server.project import ClientSettings, ServerProject, Snapshot
-from tpulint.source import Source, UnreadableSource, read_source
+from tpulint.source import Source
 
 QUIET = 0.02  # seconds without a change, before the work begins
 LONGEST = 0.3  # seconds that the work waits for them
@@ -275,20 +274,6 @@ class Server(LanguageServer):
             return None
         scheduled = self.scheduled_of(place.path)
         return Document(place, scheduled.project, await scheduled.current())
-
-    async def of_programs(
-        self, document: Document, question: Callable[[Sequence[ReadProgram], str], T]
-    ) -> T:
-        """Return the answer, on the worker's thread, of the programs that read the document."""
-        path, project = document.place.path, document.project
-        return await self.worker.do(lambda: question(project.programs_of(path), path))
-
-    def source(self, path: str) -> Source | None:
-        """Return a file as it is open, else as it is on the disk; None where it is no Python."""
-        try:
-            return read_source(path, self.documents.unsaved().get(path))
-        except UnreadableSource:
-            return None
 
     def tell(self, project: ServerProject, snapshot: Snapshot) -> None:
         """Show each message until there is none, and give the listener the snapshot."""
