@@ -21,7 +21,6 @@ from tpulint.config.files import Closest
 from tpulint.disk import read_regular
 from tpulint.explain import events
 from tpulint.explain.explanation import Explanation, FileNote, FunctionNote, LineNote
-from tpulint.explain.losses import Losses
 from tpulint.frontends import is_start, sign_in
 from tpulint.incremental.model import Job
 from tpulint.source import Source, UnreadableSource, read_source
@@ -47,7 +46,7 @@ def explain(request: Request, row: int | None) -> Explanation:
     except SyntaxError as error:
         problem = f"it cannot be parsed: {error.msg} at line {error.lineno}"
     else:
-        return _Account(task, source, rows, row, reasons).written()
+        return _Account(task, source, rows, reasons).written(row)
     return Explanation(filename, False, (*reasons, problem), None, None)
 
 
@@ -68,18 +67,12 @@ def _rows(source: Source, row: int | None) -> range:
 class _Account:
     """One file in all programs that reach it, from the programs to the words."""
 
-    def __init__(
-        self, task: driver.Task, source: Source, rows: range, row: int | None, reasons: list[str]
-    ) -> None:
+    def __init__(self, task: driver.Task, source: Source, rows: range, reasons: list[str]) -> None:
         self.request = task.request
         self.source = source
         self.path = os.path.abspath(source.filename)
-        self.rows = rows
-        self.row = row
         self.reasons = reasons
-        self.losses = Losses()
-        written = dotted_names(source.text, rows)
-        self.recorder = events.Recorder(self.path, rows, written, self.losses)
+        self.recorder = events.Recorder(self.path, rows, dotted_names(source.text, rows))
         self.looks = events.Looks()
         self.events: list[events.Recorded] = []
         self.read = False
@@ -94,7 +87,7 @@ class _Account:
         self.looks.findings += [*graph.findings, *names.findings]
         self.reasons.append(prefilter(self.source.data, batch.settings.boundary_names))
         for job in graph.programs.jobs:
-            with self.losses.noting():
+            with self.recorder.losses.noting():
                 built = driver.read_program(batch, job, self.recorder)
             self.looks.findings += built.findings
             program = built.program
@@ -107,20 +100,20 @@ class _Account:
                 modules = len(program.modules)
                 number = f"{modules} module{'s' if modules != 1 else ''} read"
                 self.reasons.append(f"read in the program of {roots} ({number})")
-            rows = self.rows if self.row is not None else None
+            rows = self.recorder.rows or None
             here = events.events_in(program, self.path, rows)
             self.events += here
             results = driver.rule_results(program, batch)
-            self.looks.run(program, results, here if self.row is not None else ())
+            self.looks.run(program, results, here if rows else ())
         if not self.read:
             self.reasons.append(
                 not_reached(self.path, graph.programs.jobs, self.recorder.skipped_calls)
             )
 
-    def written(self) -> Explanation:
+    def written(self, row: int | None) -> Explanation:
         resolution = events.Resolution(self.request, self.source)
-        line = self._line(self.row, resolution) if self.row is not None else None
-        file = self._file(resolution) if self.row is None and self.read else None
+        line = self._line(row, resolution) if row is not None else None
+        file = self._file(resolution) if row is None and self.read else None
         reasons = tuple(dict.fromkeys(self.reasons))
         return Explanation(self.source.filename, self.read, reasons, file, line)
 
@@ -146,7 +139,7 @@ class _Account:
             tuple(contexts[:CONTEXTS]),
             max(len(contexts) - CONTEXTS, 0),
             events.by_place([*events.in_words(self.events), *self.recorder.events()]),
-            resolution.at(self.rows, self.looks.findings, self.looks),
+            resolution.at(self.recorder.rows, self.looks),
         )
 
 

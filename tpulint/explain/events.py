@@ -58,8 +58,8 @@ class Recorder:
     says why calls of them were.
     """
 
-    def __init__(self, path: str, rows: range, names: Sequence[str], losses: Losses) -> None:
-        self.losses = losses
+    def __init__(self, path: str, rows: range, names: Sequence[str]) -> None:
+        self.losses = Losses()
         self.path = path
         self.rows = rows
         self.names = names
@@ -312,9 +312,14 @@ class Looks:
                     self._read[result.code].setdefault(text, set()).update(names)
                     names.clear()
 
-    def of(self, code: str) -> list[str]:
-        """Return what the rule looked at, in words."""
-        return [f"{text} ({', '.join(sorted(names))})" for text, names in self._read[code].items()]
+    def silence(self, code: str) -> tuple[str, str]:
+        """Return the state of a rule without a finding, and what it looked at, in words."""
+        if code in self.failures:
+            return "failed", self.failures[code]
+        looked = [
+            f"{text} ({', '.join(sorted(names))})" for text, names in self._read[code].items()
+        ]
+        return ("silent", f"it looked at {'; '.join(looked)}") if looked else (NOTHING, "")
 
 
 def _watch(event: Recorded, noted: set[str], passed_over: frozenset[str]) -> None:
@@ -379,29 +384,18 @@ class Resolution:
         )
         return tuple(self.note(finding) for finding in here)
 
-    def at(self, rows: range, findings: Sequence[Finding], looks: Looks) -> tuple[RuleNote, ...]:
+    def at(self, rows: range, looks: Looks) -> tuple[RuleNote, ...]:
         """Return what became of each rule at `rows`: its findings there, else why there is none."""
         notes: list[RuleNote] = []
+        at_rows = {finding for finding in looks.findings if self._is_at(finding, rows)}
         for code, row in CODES.items():
-            here = {
-                finding
-                for finding in findings
-                if finding.code == code and self._is_at(finding, rows)
-            }
+            here = [finding for finding in at_rows if finding.code == code]
             notes += map(self.note, sorted(here, key=lambda finding: finding.span))
             if not here:
-                state, detail = _silence(code, looks)
-                notes.append(RuleNote(code, row.name, state, detail))
+                notes.append(RuleNote(code, row.name, *looks.silence(code)))
         return tuple(notes)
 
     def _is_at(self, finding: Finding, rows: range) -> bool:
         """Return whether the finding, or a step of its trace, is at one of the rows."""
         spans = [finding.span, *(step.span for step in finding.trace)]
         return any(span.filename == self.filename and span.start.row in rows for span in spans)
-
-
-def _silence(code: str, looks: Looks) -> tuple[str, str]:
-    if code in looks.failures:
-        return "failed", looks.failures[code]
-    looked = looks.of(code)
-    return ("silent", f"it looked at {'; '.join(looked)}") if looked else (NOTHING, "")
