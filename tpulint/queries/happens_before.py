@@ -13,7 +13,7 @@ from collections.abc import Hashable, Iterable, Iterator
 from collections.abc import Mapping as MappingOf
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import takewhile
+from itertools import pairwise, takewhile
 
 from tpulint.absint.domain.context import (
     CLEARS,
@@ -88,9 +88,9 @@ class GraphRegion:
             self._order_effects()
             self._order_results()
 
-    def node(self, operation: Operation) -> GraphNode | None:
-        """Return the node that is or holds `operation`; None where it is not in this region."""
-        return self._of.get(id(operation))
+    def nodes(self, operations: Iterable[Operation | None]) -> Iterator[GraphNode]:
+        """Yield the nodes that are or hold `operations`, as far as these are in this region."""
+        return (self._of[id(operation)] for operation in operations if id(operation) in self._of)
 
     @property
     def host_nodes(self) -> list[GraphNode]:
@@ -167,13 +167,10 @@ class GraphRegion:
             before.append((access, node))
 
     def _order_effects(self) -> None:
-        before: GraphNode | None = None
-        for operation in self.computation.operations:
-            node = self._of.get(id(operation)) if operation.ordered else None
-            if node is not None:
-                if before is not None and before is not node:
-                    _join(before, node, False, True)
-                before = node
+        operations = self.computation.operations
+        for before, node in pairwise(self.nodes(it for it in operations if it.ordered)):
+            if before is not node:
+                _join(before, node, False, True)
 
     def _order_results(self) -> None:
         """Order the results of a conditional, loop or call after its effects."""
@@ -181,10 +178,8 @@ class GraphRegion:
             return
         effects = [access.operation for access in self.computation.accesses]
         effects += [it for it in self.computation.operations if it.ordered or it.kept]
-        for operation in effects:
-            node = self._of.get(id(operation))
-            if node is not None:
-                node.is_waited_for = True
+        for node in self.nodes(effects):
+            node.is_waited_for = True
 
 
 OUTSIDE = "outside"
@@ -314,15 +309,14 @@ class HappensBefore:
     def placement(self, access: Access) -> Placement | None:
         """Return when an access of a host cluster runs; None where no graph orders it."""
         cluster = access.context.cluster
-        if cluster is None or access.operation is None or cluster.kind in HOST_FUNCTIONS:
+        if cluster is None or cluster.kind in HOST_FUNCTIONS:
             return None
         while cluster.parent is not None:
             cluster = cluster.parent
         region = self._region(bodies_around(cluster))
-        node = region.node(access.operation)
-        if node is None or node.cluster is None:
-            return None
-        return self._order(region, access.context).placement(node)
+        order = self._order(region, access.context)
+        nodes = region.nodes([access.operation])
+        return next((order.placement(node) for node in nodes if node.cluster is not None), None)
 
     def waits_for(self, cluster: Cluster) -> Truth:
         """Return whether the device cannot go on before something in the cluster has run."""
@@ -349,11 +343,9 @@ class HappensBefore:
         key = tuple(id(scope) for scope in bodies)
         if key not in self._regions:
             region = self._regions[key] = GraphRegion(self._computation, bodies)
-            for operation in self._results:
-                node = region.node(operation)
-                if node is not None:
-                    node.is_result = True
-                    node.is_taken = node.is_taken or not (self._are_flat and region.is_top)
+            for node in region.nodes(self._results):
+                node.is_result = True
+                node.is_taken = node.is_taken or not (self._are_flat and region.is_top)
         return self._regions[key]
 
     def _needed_by(self, roots: list[Operation]) -> set[int]:

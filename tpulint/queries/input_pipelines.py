@@ -299,28 +299,20 @@ def is_endless(data: Value) -> bool:
 
     A count that the program computes is as good as none: it makes the data last.
     """
-
     # A `repeat()` anywhere on the way is enough: no batch behind it is the last.
-    def ends(value: Value) -> bool:
-        return isinstance(value, ExternalObject) and _repeats(value)
-
-    values = reachable([data], lambda value: () if ends(value) else _directly_before(value), id)
-    return all(ends(value) or _directly_before(value) for value in values)
+    values = reachable([data], lambda value: () if _repeats(value) else _directly_before(value), id)
+    return all(_repeats(value) or _directly_before(value) for value in values)
 
 
-def _repeats(step: ExternalObject) -> bool:
+REPEATS = {"repeat": 0, "shuffle_and_repeat": 1}  # the position of `count`
+
+
+def _repeats(value: Value) -> bool:
     """Return whether this is `repeat()`, or `shuffle_and_repeat(size)`, without a fixed count."""
-    if step.last == "repeat":
-        return _is_no_count(step.argument("count", 0))
-    transformation = step.arguments[0][1] if step.arguments else UNKNOWN
-    return (
-        isinstance(transformation, ExternalObject)
-        and transformation.last == "shuffle_and_repeat"
-        and _is_no_count(transformation.argument("count", 1))
-    )
-
-
-def _is_no_count(count: Value | None) -> bool:
+    step = applied_by(value) if isinstance(value, ExternalObject) else value
+    if not isinstance(step, ExternalObject) or step.last not in REPEATS:
+        return False
+    count = step.argument("count", REPEATS[step.last])
     return count in (None, NONE, Const(-1)) or not isinstance(count, Const)
 
 

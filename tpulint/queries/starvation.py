@@ -128,7 +128,8 @@ def _shortages(program: Program) -> Iterator[Starvation]:
         puts = [transfer for transfer in of_store if transfer.is_put]
         takes = [transfer for transfer in of_store if not transfer.is_put]
         accounts = [_Account(program, graph, runs, puts, takes)]
-        room = _capacity(program, store)
+        queues = (call for call in program.named.get("FIFOQueue", ()) if call.result is store)
+        room = next((constant_int(queue.value("capacity", 0)) for queue in queues), None)
         if room is not None:  # what puts takes room, and what takes gives it back
             accounts.append(_Account(program, graph, runs, takes, puts, room, is_of_room=True))
         shortage = next(
@@ -241,16 +242,6 @@ def _all_are_read(program: Program) -> bool:
             elif isinstance(node, Attribute) and node.name in _NAMES and id(node) not in called:
                 return False
     return True
-
-
-def _capacity(program: Program, store: Hashable) -> int | None:
-    """Return how many elements a queue holds; None where that is not seen, or it is a feed."""
-    if not isinstance(store, Variable):
-        return None
-    for call in program.named.get("FIFOQueue", ()):
-        if call.result is store:
-            return constant_int(call.value("capacity", 0))
-    return None
 
 
 class _Fetched(NamedTuple):
