@@ -6,8 +6,6 @@ are shown.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from tpulint.absint.domain.events import Access, ApiCall, Argument, Cluster, Computation
 from tpulint.absint.domain.objects import ExternalObject, Sequence, function_of
 from tpulint.absint.domain.site import Module, Site
@@ -16,7 +14,8 @@ from tpulint.diagnostics.fix import WORD
 from tpulint.finding import Applicability, Change, Fix, Span
 from tpulint.frontends.tensorflow.arity import signature_of
 from tpulint.frontends.tensorflow.knowledge.tf_names import words
-from tpulint.syntax.nodes import Alias, Import, ImportFrom, dotted_path
+from tpulint.queries.environment import imported
+from tpulint.syntax.nodes import dotted_path
 
 SAFE, UNSAFE = Applicability.SAFE, Applicability.UNSAFE
 
@@ -40,34 +39,21 @@ def without_argument(
 
 # The name by which a module knows TensorFlow.
 
-MODULES = {"tensorflow": "", "tensorflow.compat.v1": "v1", "tensorflow.compat.v2": "v2"}
+FIRST_API = "tensorflow.compat.v1"
+MODULES = ("tensorflow", FIRST_API, "tensorflow.compat.v2")
 
 
 def tensorflow_in(module: Module) -> str | None:
     """Return what comes before `.reshape` in the module; None where it does not import that."""
-    return next((name for name, _ in imported(module)), None)
+    return next((name for path, name in imported(module) if path in MODULES), None)
 
 
 def first_api_in(module: Module) -> str | None:
     """Return what comes before `.tpu.CrossShardOptimizer`, a name of TensorFlow 1's API."""
-    for name, generation in imported(module):
-        return name if generation == "v1" else f"{name}.compat.v1"
-    return None
-
-
-def imported(module: Module) -> Iterator[tuple[str, str]]:
-    """Yield the names of TensorFlow in the module with what they name, whole modules first."""
-    aliases: list[tuple[str, Alias]] = []
-    parts: list[tuple[str, Alias]] = []
-    for statement in module.facts.body:
-        if isinstance(statement, Import):
-            aliases += [(alias.name, alias) for alias in statement.names]
-        elif isinstance(statement, ImportFrom) and not statement.level:
-            names = statement.names or ()
-            parts += [(f"{statement.module}.{alias.name}", alias) for alias in names]
-    for path, alias in aliases + parts:
+    for path, name in imported(module):
         if path in MODULES:
-            yield alias.asname or alias.name, MODULES[path]
+            return name if path == FIRST_API else f"{name}.compat.v1"
+    return None
 
 
 # Fixes of a call of outside_compilation.

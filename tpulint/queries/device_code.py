@@ -40,7 +40,7 @@ from tpulint.absint.domain.events import (
     Variable,
 )
 from tpulint.absint.domain.objects import ExternalObject, Mapping, Sequence
-from tpulint.absint.domain.site import Site
+from tpulint.absint.domain.site import Site, start_of
 from tpulint.absint.domain.structures import MAX_STRUCTURE_DEPTH, all_tensors
 from tpulint.absint.domain.values import Choice, Const, External, Opaque, Value
 from tpulint.file_facts import ON
@@ -260,9 +260,8 @@ def soft_placement(program: Program, computation: Computation) -> str | None:
             for way in ways
         ):
             return ON
-    calls = computation.context.call_chain
     # The program is the module in which the outermost call is.
-    first = calls[0].site if calls else computation.site
+    first = start_of(computation.context.call_chain, computation.site)
     return program.soft_placement.get(first.module.path)
 
 

@@ -10,7 +10,7 @@ from typing import TypeVar
 from tpulint.absint.domain.context import NO_KNOWN_CALLER, TRY
 from tpulint.absint.domain.events import ApiCall, Computation, Context
 from tpulint.absint.domain.objects import ExternalObject, Instance
-from tpulint.absint.domain.site import CallStep, Module, Site
+from tpulint.absint.domain.site import CallStep, Module, Site, start_of
 from tpulint.absint.domain.values import NONE, Const, External, Value
 from tpulint.finding import Certainty
 from tpulint.frontends.tensorflow.keras_models import keras_base, may_have_own_dtype
@@ -41,7 +41,7 @@ def entry_modules(events: Iterable[Event]) -> list[tuple[Event, Module]]:
     for event in events:
         by_site[event.site].append(event)
     return [
-        (event, _entry_module(event))
+        (event, start_of(event.context.call_chain, event.site).module)
         for same_place in by_site.values()
         for event in _not_called(same_place)
     ]
@@ -74,11 +74,6 @@ def _is_uncalled(event: ApiCall | Computation) -> bool:
     return has_caller and bool(scopes) and scopes[0].kind == NO_KNOWN_CALLER
 
 
-def _entry_module(event: ApiCall | Computation) -> Module:
-    call_chain = event.context.call_chain
-    return call_chain[0].site.module if call_chain else event.site.module
-
-
 def may_share_a_process(program: Program, module: Module, other: Module) -> bool:
     """Return whether a module that was read imports both, directly or not (or is one of them)."""
     if module is other:
@@ -96,7 +91,7 @@ KERAS = "tensorflow.keras"
 KERAS_CLASSES = {name: f"{KERAS}.{name}" for name in ("Model", "Sequential")}
 OPTIMIZERS = "tensorflow.keras.optimizers."
 V1_AND_V2 = "tensorflow.summary."  # whose functions build other operations in TensorFlow 2
-CONTRIB = "tf.contrib"  # which TensorFlow 2 does not have
+CONTRIB = "tensorflow.contrib"  # which TensorFlow 2 does not have
 
 
 def target_at(program: Program, site: Site, path: str) -> Target:
@@ -271,27 +266,31 @@ def is_for_tensorflow_1(program: Program, site: Site) -> bool:
     if target.stated:
         # A requirement decides before the names that a file uses.
         return not target.mask & allowed([(">=", "2.0")])
-    return _imports_contrib(site.module) or (
+    return any(f"{path}.".startswith(f"{CONTRIB}.") for path, _ in imported(site.module)) or (
         site.module.facts.names_any(frozenset(["contrib"]))
         and any(
-            isinstance(node, Attribute) and dotted_path(node.base) == CONTRIB
+            isinstance(node, Attribute) and dotted_path(node.base) == "tf.contrib"
             for node in site.module.nodes()
         )
     )
 
 
-def _imports_contrib(module: Module) -> bool:
-    """Return whether the module imports `tensorflow.contrib`, or of it, under no `try`."""
-    modules: list[str] = []
-    for node in module.facts.body:
-        match node:
+def imported(module: Module) -> list[tuple[str, str]]:
+    """Return the dotted names that a module imports, under no `try`, with its names for them.
+
+    Those of `import` come first. `from a import *` is `a.*`.
+    """
+    modules: list[tuple[str, str]] = []
+    parts: list[tuple[str, str]] = []
+    for statement in module.facts.body:
+        match statement:
             case Import(names=names):
-                modules += [alias.name for alias in names]
-            case ImportFrom(module="tensorflow", level=0, names=names):
-                modules += [f"tensorflow.{alias.name}" for alias in names or ()]
-            case ImportFrom(module=dotted, level=0):
-                modules.append(dotted)
-    return any(f"{name}.".startswith("tensorflow.contrib.") for name in modules)
+                modules += [(alias.name, alias.asname or alias.name) for alias in names]
+            case ImportFrom(module=dotted, level=0, names=None):
+                parts.append((f"{dotted}.*", "*"))
+            case ImportFrom(module=dotted, level=0, names=[*names]):
+                parts += [(f"{dotted}.{it.name}", it.asname or it.name) for it in names]
+    return modules + parts
 
 
 def follow_policy_on_tpu(program: Program) -> bool:

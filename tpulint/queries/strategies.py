@@ -17,7 +17,7 @@ from tpulint.absint.domain.events import (
     Variable,
 )
 from tpulint.absint.domain.objects import ContextManagerValue, ExternalObject, Instance, Sequence
-from tpulint.absint.domain.site import Module, Site, shared_length
+from tpulint.absint.domain.site import Module, Site, shared_length, start_of
 from tpulint.absint.domain.values import Const, Opaque, Value
 from tpulint.finding import Certainty
 from tpulint.frontends.tensorflow.branch_tests import asks_about, is_for_another, is_of_setting
@@ -507,8 +507,7 @@ def _has_part_of(model: Value | None, strategy: Strategy) -> bool:
 
 def _start_of(call: ApiCall) -> Module:
     """Return the module in which the way to a call begins."""
-    chain = call.context.call_chain
-    return chain[0].site.module if chain else call.site.module
+    return start_of(call.context.call_chain, call.site).module
 
 
 def _is_of_strategy(call: ApiCall) -> bool:

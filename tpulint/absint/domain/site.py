@@ -126,3 +126,8 @@ class CallStep(NamedTuple):
 
     site: Site
     name: str
+
+
+def start_of(call_chain: Sequence[CallStep], site: Site) -> Site:
+    """Return where the way to a place begins: the outermost call, or else `site`, the place."""
+    return call_chain[0].site if call_chain else site

@@ -9,7 +9,7 @@ from dataclasses import replace
 from tpulint.absint.domain.context import COMPUTATION, DATA
 from tpulint.absint.domain.events import FOR, ApiCall, Computation, Tensor
 from tpulint.absint.domain.objects import ExternalObject
-from tpulint.absint.domain.site import Site
+from tpulint.absint.domain.site import Site, start_of
 from tpulint.absint.domain.values import Const
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.traces import compiled_at
@@ -138,8 +138,7 @@ def check_numerics(program: Program, report: Report) -> None:
 
 def is_built_after(computation: Computation, call: ApiCall) -> bool:
     """Return whether a module makes the call, and builds the computation further down."""
-    way = computation.context.call_chain
-    start = way[0].site if way else computation.site
+    start = start_of(computation.context.call_chain, computation.site)
     is_below = start.span.start.row > call.site.span.start.row
     return not call.context.call_chain and start.module is call.site.module and is_below
 
