@@ -15,7 +15,7 @@ from tpulint.absint.domain.context import COMPUTATION, FUNCTION, LOOP, ROUND, WH
 from tpulint.absint.domain.events import Computation, Context, Tensor
 from tpulint.absint.domain.objects import Sequence
 from tpulint.absint.domain.program import Feed
-from tpulint.absint.domain.values import Value
+from tpulint.absint.domain.values import NONE, Value
 from tpulint.file_facts import is_test
 from tpulint.finding import Certainty
 from tpulint.frontends.tensorflow.knowledge import tf_names
@@ -45,6 +45,8 @@ _OPERATORS: dict[str, Callable[[int, int], int]] = {
     "GreaterThan": operator.gt,
     "GreaterThanEqual": operator.ge,
 }
+# tensorflow_estimator/python/estimator/estimator.py: the arguments that say how many steps.
+STEPS_ARGUMENTS = {"train": (("steps", 2), ("max_steps", 3)), "evaluate": (("steps", 1),)}
 LOOPS = (LOOP, ROUND, WHILE)
 LEAVES_LOOP = (nodes.Jump, nodes.Raise, nodes.Return, nodes.Yield, nodes.YieldFrom)
 UPDATES = frozenset(["apply_gradients", "minimize"])
@@ -169,6 +171,16 @@ def steps_of_epoch(feed: Feed) -> int | None:
     if size is None or size <= 0 or count is None or not ways[0].is_batched:
         return None
     return count // size if keeps_remainder(batches[0]) is False else -(-count // size)
+
+
+def steps_asked_for(program: Program, feed: Feed) -> Value | None:
+    """Return how many steps an estimator is asked for; None if that is not said, or not seen.
+
+    `train_and_evaluate` trains in several parts, each with the input from its beginning.
+    """
+    call = next((call for call in program.at.get(feed.site, ()) if call.last == feed.kind), None)
+    values = [call.value(*place) for place in STEPS_ARGUMENTS[feed.kind]] if call else []
+    return next((value for value in values if value not in (None, NONE)), None)
 
 
 def least_rounds(program: Program, loop: Scope, place: Context | None = None) -> int:

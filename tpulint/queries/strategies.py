@@ -10,6 +10,7 @@ from tpulint.absint.domain.context import COMPUTATION, DATA, DEVICE, NO_KNOWN_CA
 from tpulint.absint.domain.events import (
     Access,
     ApiCall,
+    Argument,
     Computation,
     Context,
     LayerCall,
@@ -18,7 +19,7 @@ from tpulint.absint.domain.events import (
 )
 from tpulint.absint.domain.objects import ContextManagerValue, ExternalObject, Instance, Sequence
 from tpulint.absint.domain.site import Module, Site, shared_length, start_of
-from tpulint.absint.domain.values import Const, Opaque, Value
+from tpulint.absint.domain.values import Const, External, Opaque, Value
 from tpulint.finding import Certainty
 from tpulint.frontends.tensorflow.branch_tests import asks_about, is_for_another, is_of_setting
 from tpulint.frontends.tensorflow.keras_models import (
@@ -72,6 +73,16 @@ def is_for_many(program: Program, strategy: Strategy, context: Context) -> bool:
         call.argument("experimental_device_assignment", 1) or call.argument("device_assignment")
         for call in program.by_result.get(id(strategy), ())
     )
+
+
+def reduced_by(program: Program, operation: str) -> Iterator[tuple[ApiCall, Strategy, Argument]]:
+    """Yield the calls of `reduce` by an operation, "SUM" or "MEAN", with strategy and value."""
+    for call in program.named.get("reduce", ()):
+        strategy, value, by = call.receiver, call.argument("value", 1), call.value("reduce_op", 0)
+        # tensorflow/python/distribute/reduce_util.py takes any case.
+        name = by.last if isinstance(by, External) else getattr(by, "value", None)
+        if isinstance(strategy, Strategy) and value and str(name).upper() == operation:
+            yield call, strategy, value
 
 
 def is_run(computation: Computation) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from tpulint.absint.domain.events import ApiCall, Computation
 from tpulint.absint.domain.objects import ExternalObject, Instance
-from tpulint.absint.domain.program import Feed
 from tpulint.absint.domain.values import NONE, Const
 from tpulint.diagnostics import traces
 from tpulint.finding import Certainty, Severity
@@ -129,7 +128,7 @@ def check_estimators(program: Program, report: Report) -> None:
             for feed, estimator in fed_estimators(program)
             if feed.kind == "train" and tpu_config(estimator) is config.result
         ]
-        amounts = [steps_of_training(feed, program) for feed in feeds]
+        amounts = [constant_int(launches.steps_asked_for(program, feed)) for feed in feeds]
         if not feeds or any(map(launches.is_few, amounts)):
             continue
         steps = amounts[0] if len(amounts) == 1 else None
@@ -144,13 +143,3 @@ def check_estimators(program: Program, report: Report) -> None:
             ),
             doubt="if it trains many steps",
         )
-
-
-def steps_of_training(feed: Feed, program: Program) -> int | None:
-    """Return how many steps `train` is asked for; None where that is not a constant."""
-    for call in program.at.get(feed.site, ()):
-        for name, position in (("steps", 2), ("max_steps", 3)):
-            argument = call.argument(name, position)
-            if argument is not None and argument.value != NONE:
-                return constant_int(argument.value)
-    return None

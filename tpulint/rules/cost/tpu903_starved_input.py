@@ -23,7 +23,7 @@ from tpulint.frontends.tensorflow.knowledge import names, tf_names
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.hardware import dense_bytes, readable_bytes
 from tpulint.queries.certainty import definite_if
-from tpulint.queries.entry_calls import constant_int
+from tpulint.queries.entry_calls import applied_by, constant_int
 from tpulint.queries.input_pipelines import BATCHES, NESTS, data_of, is_pythons, most_elements, ways
 from tpulint.queries.launches import is_training_feed
 from tpulint.rules.base import Report, Rule, register
@@ -166,7 +166,7 @@ def batch_behind(pipeline: Pipeline, index: int) -> int | None:
 
 def batch_made_by(step: ExternalObject) -> ExternalObject | None:
     """Return what makes batches: the step, or `map_and_batch` that `apply` is given."""
-    inner = step.arguments[0][1] if step.last == "apply" and step.arguments else step
+    inner = applied_by(step)
     return inner if isinstance(inner, ExternalObject) and inner.last in BATCHES else None
 
 
@@ -316,12 +316,9 @@ def shuffled_batches(pipeline: Pipeline) -> Iterator[Slow]:
 
 def is_shuffle(step: ExternalObject) -> bool:
     """Return whether a step shuffles examples, or may; one that is not seen may."""
-    if step.last in SHUFFLES or "shuffle" in {name for name, _ in step.arguments}:
-        return True
-    inner = step.arguments[0][1] if step.last == "apply" and step.arguments else NONE
-    if isinstance(inner, ExternalObject):
-        return inner.last in SHUFFLES
-    return inner != NONE
+    applied = applied_by(step)
+    is_named = "shuffle" in {name for name, _ in step.arguments}
+    return is_named or not isinstance(applied, ExternalObject) or applied.last in SHUFFLES
 
 
 def cached_augmentations(pipeline: Pipeline) -> Iterator[Slow]:

@@ -117,10 +117,9 @@ def _is_computed_elsewhere(computation: Computation, updates: list[ApiCall]) -> 
 
 def _only_computes(optimizer: Value | None) -> bool:
     """Return whether `compute_gradients` sums nothing: a CrossShardOptimizer sums later."""
-    if isinstance(optimizer, ExternalObject) and not _is_known(optimizer):
-        return False
-    is_wrapper = isinstance(optimizer, ExternalObject) and optimizer.last == WRAPPER
-    return is_wrapper or is_bare(optimizer)
+    if not isinstance(optimizer, ExternalObject):
+        return is_bare(optimizer)
+    return _is_known(optimizer) and (optimizer.last == WRAPPER or is_bare(optimizer))
 
 
 def _is_known(optimizer: ExternalObject) -> bool:

@@ -119,7 +119,7 @@ def _check_hub_layers(program: Program, report: Report) -> None:
 
 
 def _argument(
-    program: Program, result: ExternalObject, keyword: str, position: int
+    program: Program, result: ExternalObject, keyword: str, position: int | None = None
 ) -> Argument | None:
     """Return an argument of the call that made an object."""
     call = next(iter(program.by_result.get(id(result), ())), None)
@@ -238,10 +238,8 @@ def _check_model_dir(program: Program, estimator: ApiCall, report: Report) -> No
     certainty = remoteness(estimator.result)
     folder = estimator.argument("model_dir", 1)
     config = run_config(estimator)
-    config_calls = program.at.get(config.site, ()) if isinstance(config, ExternalObject) else ()
-    for call in config_calls:
-        if folder is None and call.result is config:
-            folder = call.argument("model_dir")
+    if folder is None and isinstance(config, ExternalObject):
+        folder = _argument(program, config, "model_dir")
     if certainty is not None and folder is not None and is_local_place(folder.value):
         report(
             folder.site.span,

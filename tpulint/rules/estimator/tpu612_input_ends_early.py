@@ -22,14 +22,12 @@ from tpulint.queries.entry_calls import (
     tpu_config_value,
 )
 from tpulint.queries.input_pipelines import Amount, amounts, data_of, most_elements, steps
-from tpulint.queries.launches import least_rounds
+from tpulint.queries.launches import STEPS_ARGUMENTS, least_rounds, steps_asked_for
 from tpulint.rules.base import Report, Rule, register
 
 # How many rows of a batch each host takes at least: one for each of its cores.
 FEWEST_CORES = 4
-# tensorflow_estimator/python/estimator/estimator.py: the arguments that say how many steps.
 SPECS = {"train": "TrainSpec", "evaluate": "EvalSpec"}
-STEPS = {"train": (("steps", 2), ("max_steps", 3)), "evaluate": (("steps", 1),)}
 
 
 @register
@@ -42,10 +40,10 @@ class InputEndsEarly(Rule):
     def check(self, program: Program, report: Report) -> None:
         _check_taken(program, report)
         for feed, estimator in fed_estimators(program):
-            if feed.kind not in STEPS:
+            if feed.kind not in STEPS_ARGUMENTS:
                 continue
             _check_number(program, feed, estimator, report)
-            steps = steps_of(program, feed)
+            steps = steps_asked_for(program, feed)
             ways = amounts(data_of(program, feed))
             # Of several ways, one may be for another use of the function.
             if steps is not None and ways[0] is not None and len(ways) == 1:
@@ -57,9 +55,9 @@ def _check_number(program: Program, feed: Feed, estimator: ApiCall, report: Repo
     call = call_with_steps(program, feed)
     if call is None or call.is_starred:
         return
-    keyword = STEPS[feed.kind][-1][0]
+    keyword = STEPS_ARGUMENTS[feed.kind][-1][0]
     is_specification = call.last == SPECS[feed.kind]
-    places = ((keyword, 1),) if is_specification else STEPS[feed.kind]
+    places = ((keyword, 1),) if is_specification else STEPS_ARGUMENTS[feed.kind]
     values = [call.value(*place) for place in places]
     # EvalSpec has a number of its own by default.
     has_default = is_specification and feed.kind == "evaluate" and values == [None]
@@ -88,18 +86,6 @@ def call_with_steps(program: Program, feed: Feed) -> ApiCall | None:
         if call.last == "train_and_evaluate":
             makers = (program.by_result.get(id(item.value), ()) for item in call.arguments)
             return next((call for calls in makers for call in calls if call.last == name), None)
-    return None
-
-
-def steps_of(program: Program, feed: Feed) -> Value | None:
-    """Return how many steps are asked for; None if none are, or if that is not seen.
-
-    `train_and_evaluate` trains in several parts, each with the input from its beginning.
-    """
-    for call in program.at.get(feed.site, ()):
-        if call.last == feed.kind:
-            values = (call.value(*place) for place in STEPS[feed.kind])
-            return next((value for value in values if value not in (None, NONE)), None)
     return None
 
 

@@ -16,6 +16,7 @@ from tpulint.frontends.tensorflow.knowledge.strategies import (
     REFUSED_ON_REPLICAS,
 )
 from tpulint.frontends.tensorflow.program import Program
+from tpulint.queries.certainty import definite_if
 from tpulint.queries.device_code import TAKES_NEXT, batches_taken_by
 from tpulint.queries.strategies import is_on_replica, strategy_of
 from tpulint.rules.base import Report, Rule, register
@@ -50,16 +51,15 @@ class CrossReplicaCallInStep(Rule):
                     lane = DEVICE_LANE if context.on_device else HOST_LANE
                     what = "loops over the dataset" if method == FOR else f"calls `{method}`"
                     is_unseen = bool(context.with_blocks(UNSEEN)) or context.is_guess
-                    certainty = (
-                        Certainty.DEFINITE if method in REFUSED_BY_EACH else computation.certainty
-                    )
-                    # Values for all replicas do no harm before a replica takes its part of them.
-                    if is_unseen or method in OF_ALL_REPLICAS:
-                        certainty = Certainty.POSSIBLE
+                    is_certain = computation.certainty is Certainty.DEFINITE
                     report(
                         site.span,
                         message(computation.kind, method),
-                        certainty=certainty,
+                        certainty=definite_if(
+                            is_certain or method in REFUSED_BY_EACH,
+                            # Values for all do no harm before a replica takes its part of them.
+                            not is_unseen and method not in OF_ALL_REPLICAS,
+                        ),
                         trace=(
                             traces.entry(computation),
                             *traces.calls(lane, computation.context, context, skip=1),

@@ -11,7 +11,7 @@ from tpulint.absint.domain.context import DATA, FUNCTION, GUESSES, NO_KNOWN_CALL
 from tpulint.absint.domain.events import ApiCall, Computation, Context, Tensor, Variable
 from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.structures import STRUCTURES, parts
-from tpulint.absint.domain.values import NONE, UNKNOWN, Choice, Const, External, Value
+from tpulint.absint.domain.values import NONE, UNKNOWN, Choice, Const, Value
 from tpulint.diagnostics import traces
 from tpulint.finding import DEVICE_LANE, HOST_LANE, Certainty, Severity
 from tpulint.frontends.tensorflow.branch_tests import asks_about
@@ -23,7 +23,7 @@ from tpulint.queries.certainty import definite_if
 from tpulint.queries.device_code import batches_taken_by
 from tpulint.queries.eager_calls import input_signatures, may_be_tpus
 from tpulint.queries.entry_calls import is_number
-from tpulint.queries.strategies import is_for_many, is_on_replica, is_run, strategy_of
+from tpulint.queries.strategies import is_for_many, is_on_replica, is_run, reduced_by, strategy_of
 from tpulint.rules.base import Report, Rule, register
 from tpulint.syntax.nodes import CallNode, Display, last_name
 
@@ -42,7 +42,6 @@ COMPARES_ARGUMENTS = ("builtins.max", "builtins.min")
 # keras/src/trainers/trainer.py. `predict_on_batch` takes a value of all replicas with Keras 3.
 KERAS_TAKES = frozenset(["fit", "evaluate", "predict", "train_on_batch", "test_on_batch"])
 SYNTAX = {"formats": "the format of a number", "subscript": "`[...]`", "iteration": "a loop"}
-SUMS = ("SUM", "Sum", "sum")  # tensorflow/python/distribute/reduce_util.py takes any case
 
 
 class Taken(NamedTuple):
@@ -104,12 +103,8 @@ class PerReplicaValueAsTensor(Rule):
 # tensorflow/python/distribute/cross_device_ops.py, `reduce_non_distributed_value`
 def _check_plain_numbers(program: Program, report: Report) -> None:
     """Check that what is summed over the replicas is no number or tensor of the host."""
-    for call in program.named.get("reduce", ()):
-        operation, value = call.value("reduce_op", 0), call.argument("value", 1)
-        strategy = call.receiver
-        if not isinstance(strategy, Strategy) or strategy.kind != "tpu" or value is None:
-            continue
-        if operation is None or not is_sum(operation):
+    for call, strategy, value in reduced_by(program, "SUM"):
+        if strategy.kind != "tpu":
             continue
         is_sum_of_one = is_number(value.value) and value.value not in (Const(0), Const(0.0))
         if is_sum_of_one or is_tensor_of_host(program, call, value.value):
@@ -177,10 +172,9 @@ def _check_arguments(program: Program, report: Report) -> None:
             certainty = definite_if(is_step, not context.is_guess)
         if certainty is None:
             continue
-        steps = []
+        steps = [traces.host_step(arguments.site, "unpacks it")]
         if origin is not None:
-            steps.append(traces.host_step(origin.site, "gives one value per replica"))
-        steps.append(traces.host_step(arguments.site, "unpacks it"))
+            steps.insert(0, traces.host_step(origin.site, "gives one value per replica"))
         report(
             arguments.site.span,
             f"`{computation.kind}` takes a {due}, but this is {advice}",
@@ -231,11 +225,6 @@ def takes_tensors_only(function: objects.Function) -> bool:
         )
         for signature in input_signatures(function)
     )
-
-
-def is_sum(value: Value) -> bool:
-    name = value.last if isinstance(value, External) else getattr(value, "value", None)
-    return name in SUMS
 
 
 def takes_what_may_hold_all(call: ApiCall) -> bool:

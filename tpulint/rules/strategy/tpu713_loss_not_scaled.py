@@ -21,12 +21,11 @@ from tpulint.queries.certainty import on_tpu_if
 from tpulint.queries.device_code import is_compiled
 from tpulint.queries.eager_calls import may_be_tpus
 from tpulint.queries.input_pipelines import data_of, last_batches
-from tpulint.queries.strategies import UPDATES, is_for_many, strategy_of
+from tpulint.queries.strategies import UPDATES, is_for_many, reduced_by, strategy_of
 from tpulint.rules.base import Report, Rule, register
 
 MEAN = "reduce_mean"
 OF_WEIGHTS = "l2_loss"
-MEANS = ("MEAN", "Mean", "mean")  # tensorflow/python/distribute/reduce_util.py takes any case
 # tensorflow/python/ops/clip_ops.py; `getitem` takes one of the two that a clip by all norms gives.
 HAND_ON_GRADIENTS = frozenset(["clip_by_global_norm", "clip_by_norm", "clip_by_value", "getitem"])
 STEPS = 200  # operations between the loss and its parts
@@ -62,8 +61,8 @@ class LossNotScaled(Rule):
                 for loss in losses(computation, calls_by_operation(computation)):
                     for part in loss.parts:
                         unscaled(program, computation, loss, part, report)
-        for call in program.named.get("reduce", ()):
-            averaged_twice(program, call, report)
+        for call, _, mean in reduced_by(program, "MEAN"):
+            averaged_twice(program, call, mean.value, report)
 
 
 def is_for_replicas(computation: Computation) -> bool:
@@ -214,12 +213,9 @@ def takes_losses(call: ApiCall) -> bool:
     return isinstance(named, External) and named.last == strategies.LOSSES_OF_MODEL
 
 
-def averaged_twice(program: Program, call: ApiCall, report: Report) -> None:
+def averaged_twice(program: Program, call: ApiCall, loss: Value, report: Report) -> None:
     """Report the mean over replicas of what is divided by the global batch already."""
-    operation, loss = call.value("reduce_op", 0), call.value("value", 1)
-    if not isinstance(call.receiver, Strategy) or not isinstance(loss, Tensor):
-        return
-    if loss.of_all is None or operation is None or not is_mean(operation):
+    if not isinstance(loss, Tensor) or loss.of_all is None:
         return
     for computation in program.computations:
         if computation.call is not loss.of_all or not is_for_replicas(computation):
@@ -245,12 +241,6 @@ def averaged_twice(program: Program, call: ApiCall, report: Report) -> None:
                     traces.host_step(call.site, "takes the mean over the replicas"),
                 ),
             )
-
-
-def is_mean(value: Value) -> bool:
-    if isinstance(value, External):
-        return value.last in MEANS
-    return isinstance(value, Const) and value.value in MEANS
 
 
 def calls_by_operation(computation: Computation) -> Calls:
