@@ -13,7 +13,7 @@ from itertools import islice
 from typing import TypeGuard
 
 from tpulint.absint.domain.context import DATA
-from tpulint.absint.domain.events import ApiCall, Computation
+from tpulint.absint.domain.events import ApiCall, Argument, Computation
 from tpulint.absint.domain.objects import ExternalObject, Instance, Mapping, Sequence, mro
 from tpulint.absint.domain.program import Feed
 from tpulint.absint.domain.site import Module, Site, shared_length
@@ -340,13 +340,18 @@ def takes_mean(program: Program, feed: Feed) -> bool:
     )
 
 
+def places_of_data(arguments: Iterable[Argument]) -> set[Site]:
+    """Return the places that distributed the data which these arguments hold."""
+    tensors = all_tensors(argument.value for argument in arguments)
+    return {tensor.of_all.site for tensor in tensors if tensor.of_all is not None}
+
+
 def fixes_rows(program: Program, feed: Feed) -> bool:
     """Return whether a step gives its share of a batch a shape with a written number of rows."""
     for step in program.computations:
-        arguments = [argument.value for argument in step.call.arguments]
         # A step of a strategy is given what this feed distributes.
-        fed_at = {part.of_all.site for part in all_tensors(arguments) if part.of_all is not None}
-        if step.kind in tf_names.STRATEGY_RUN and feed.site in fed_at:
+        is_fed = feed.site in places_of_data(step.call.arguments)
+        if step.kind in tf_names.STRATEGY_RUN and is_fed:
             shares = {id(tensor) for tensor in all_tensors(step.parameters) if tensor.split}
             if any(_is_given_rows(call, shares) for call in step.calls):
                 return True

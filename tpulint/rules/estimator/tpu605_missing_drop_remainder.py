@@ -8,7 +8,6 @@ from tpulint.absint.domain.events import ApiCall, Tensor
 from tpulint.absint.domain.objects import ExternalObject
 from tpulint.absint.domain.program import Feed
 from tpulint.absint.domain.site import Site
-from tpulint.absint.domain.structures import all_tensors
 from tpulint.absint.domain.values import NONE, UNKNOWN, Choice, Const, Value
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.fixes import of_one_size
@@ -208,10 +207,7 @@ def is_looked_up(program: Program, feed: Feed) -> bool:
     return not (is_told or is_built) and any(
         isinstance(call.receiver, ExternalObject)
         and call.receiver.last == EMBEDDING
-        and any(
-            tensor.of_all is not None and tensor.of_all.site == feed.site
-            for tensor in all_tensors(argument.value for argument in call.arguments[:1])
-        )
+        and feed.site in pipelines.places_of_data(call.arguments[:1])
         for call in program.named.get("enqueue", ())
     )
 

@@ -22,16 +22,14 @@ from tpulint.frontends.tensorflow.knowledge.strategies import AVERAGE_LOSS
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.shapes import element_of, shape_of
 from tpulint.frontends.tensorflow.strategy import Strategy
+from tpulint.queries import input_pipelines as pipelines
 from tpulint.queries.certainty import definite_if, on_tpu_if
 from tpulint.queries.device_code import is_compiled
 from tpulint.queries.entry_calls import constant_int
-from tpulint.queries.input_pipelines import READ_ONCE, data_of, last_batches, sources, steps, ways
 from tpulint.queries.strategies import is_for_many
 from tpulint.rules.base import Report, Rule, register
 from tpulint.syntax import nodes
 
-# Functions that give a tensor a shape.
-SHAPES = frozenset(["reshape", "ensure_shape", "set_shape"])
 # Functions that make rows of their own, and how the size of batches or the shape is passed.
 MAKES_ROWS = frozenset(["normal", "uniform", "truncated_normal", "random_normal", "random_uniform"])
 MAKES_ROWS |= {"ones", "zeros"}
@@ -63,7 +61,7 @@ class WrongBatchSizeKind(Rule):
                 continue
             if feed.function is None:
                 _check_single_examples(program, feed, strategy, report)
-            for batch in last_batches(data_of(program, feed)):
+            for batch in pipelines.last_batches(pipelines.data_of(program, feed)):
                 if batch is not None:
                     _check_batch(program, feed, strategy, batch, report)
             _check_hosts(program, feed, report)
@@ -139,7 +137,7 @@ def _check_single_examples(
     program: Program, feed: Feed, strategy: Strategy, report: Report
 ) -> None:
     """Report a dataset of single examples where the strategy divides batches."""
-    data = data_of(program, feed)
+    data = pipelines.data_of(program, feed)
     if not has_scalars(data):
         return
     report(
@@ -154,7 +152,7 @@ def _check_single_examples(
         trace=(
             *(
                 traces.host_step(source.site, "makes the dataset")
-                for source in sources(data)
+                for source in pipelines.sources(data)
                 if isinstance(source, ExternalObject) and source.site is not None
             ),
             traces.host_step(feed.site, "takes its examples as batches"),
@@ -167,7 +165,7 @@ def has_scalars(data: Value) -> bool:
     element = element_of(data, Tensor(None, None, "structure"))
     if element is not None and any(tensor.shape == () for tensor in all_tensors([element])):
         return True
-    complete = ways(data)
+    complete = pipelines.ways(data)
     return bool(complete) and all(
         way[-1].last in FILES and all(step.last in tf_names.HAND_ON for step in way[:-1])
         for way in complete
@@ -215,13 +213,13 @@ def distributed_at(program: Program) -> dict[Origin, list[tuple[Context | None, 
     None: another strategy hands its dataset on as it is.
     """
     taken: list[tuple[Context | None, Value]] = []
-    taken += [(feed.context, data_of(program, feed)) for feed in program.feeds]
+    taken += [(feed.context, pipelines.data_of(program, feed)) for feed in program.feeds]
     for call in program.named_any(tf_names.DISTRIBUTES):
         is_own = isinstance(call.result, ExternalObject) and call.result.last == DISTRIBUTED
         taken += [(call.context if is_own else None, item.value) for item in call.arguments]
     places: dict[Origin, list[tuple[Context | None, ExternalObject]]] = {}
     for place, data in taken:
-        for batch in filter(None, last_batches(data)):
+        for batch in filter(None, pipelines.last_batches(data)):
             places.setdefault(origin(batch), []).append((place, batch))
     return places
 
@@ -244,13 +242,14 @@ def batches_of_elements(value: Value, depth: int = 0) -> Iterator[ExternalObject
     while element is not None and element.iterated is None:
         element = element.parent
     iterated = None if element is None else element.iterated
-    if iterated is not None and all(step.last != DISTRIBUTED for step in steps(iterated)):
-        yield from filter(None, last_batches(iterated))
+    if iterated is not None and all(step.last != DISTRIBUTED for step in pipelines.steps(iterated)):
+        yield from filter(None, pipelines.last_batches(iterated))
 
 
 def is_distributed(program: Program, feed: Feed) -> bool:
     """Return whether the data was distributed before: `fit` hands that on as it is."""
-    return any(step.last == DISTRIBUTED for step in steps(data_of(program, feed)))
+    data = pipelines.data_of(program, feed)
+    return any(step.last == DISTRIBUTED for step in pipelines.steps(data))
 
 
 def feed_name(program: Program, feed: Feed) -> str:
@@ -275,15 +274,10 @@ def is_share_of_global(program: Program, feed: Feed, size: Value | None) -> bool
     number = constant_int(size)
     if number is None:
         return False
-    fed = [step for step in program.computations if feed.site in places_of_data(step)]
+    taken = ((step, pipelines.places_of_data(step.call.arguments)) for step in program.computations)
+    fed = (step for step, places in taken if feed.site in places)
     sizes = [divisor for divisor in divisors(fed) if divisor is not None]
     return bool(sizes) and all(divisor == Scaled(tf_names.REPLICAS, number) for divisor in sizes)
-
-
-def places_of_data(computation: Computation) -> set[Site]:
-    """Return the places that made the distributed data which a computation is given."""
-    arguments = [argument.value for argument in computation.call.arguments]
-    return {tensor.of_all.site for tensor in all_tensors(arguments) if tensor.of_all is not None}
 
 
 def _check_hosts(program: Program, feed: Feed, report: Report) -> None:
@@ -292,12 +286,12 @@ def _check_hosts(program: Program, feed: Feed, report: Report) -> None:
     if function is None or feed.kind != "distribute":
         return
     names = [name for name, _ in function.code.parameters.by_position]
-    data = data_of(program, feed)
-    passed = {step.last for step in steps(data)}
-    starts = [source for source in sources(data) if isinstance(source, ExternalObject)]
+    data = pipelines.data_of(program, feed)
+    passed = {step.last for step in pipelines.steps(data)}
+    starts = [source for source in pipelines.sources(data) if isinstance(source, ExternalObject)]
     if len(names) != 1 or tells_hosts_apart(function, names[0]) or not passed.isdisjoint(DIFFERS):
         return
-    if not starts or not all(source.last in READ_ONCE for source in starts):
+    if not starts or not all(source.last in pipelines.READ_ONCE for source in starts):
         return
     report(
         feed.site.span,
@@ -337,7 +331,7 @@ def _check_shapes(
     name = name_of_size(batch.site) if is_for_all else ""
     for call in computation.calls if size > 1 else ():
         is_new = call.last in MAKES_ROWS
-        if call.last not in SHAPES and not is_new:
+        if call.last not in pipelines.GIVES_SHAPE and not is_new:
             continue
         shape = call.argument("shape", 0 if is_new or call.receiver is not None else 1)
         sizes = None if shape is None else shape_of(shape.value)
@@ -403,11 +397,11 @@ def _whole_batches(
     program: Program, computation: Computation
 ) -> Iterator[tuple[Feed, ExternalObject, int]]:
     """Yield the batches that the strategy divides among the replicas of a step, and their sizes."""
-    places = places_of_data(computation)
+    places = pipelines.places_of_data(computation.call.arguments)
     for feed in program.feeds:
         if feed.function is not None or feed.site not in places or is_distributed(program, feed):
             continue
-        for batch in last_batches(data_of(program, feed)):
+        for batch in pipelines.last_batches(pipelines.data_of(program, feed)):
             size = None if batch is None else constant_int(batch.argument("batch_size", 0))
             if batch is not None and size is not None:
                 yield feed, batch, size
