@@ -10,7 +10,6 @@ from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.values import NONE, Const, Partial, Value
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.fixes import for_tpus
-from tpulint.diagnostics.traces import device_path, path_to
 from tpulint.finding import Applicability, Severity
 from tpulint.frontends.tensorflow.arity import signature_of
 from tpulint.frontends.tensorflow.branch_tests import asked, asks_about, is_for, words_of
@@ -60,7 +59,7 @@ class WrongEstimatorSpec(Rule):
                         argument.site.span,
                         message,
                         certainty=on_tpu_if(computation, call.context),
-                        trace=device_path(computation, call.context),
+                        trace=traces.device_path(computation, call.context),
                     )
         check_params(program, report)
         for computation, spec, is_certain, use in plain_specifications(program):
@@ -69,7 +68,7 @@ class WrongEstimatorSpec(Rule):
                 f"`EstimatorSpec` is made here, but {use} on a TPU requires `TPUEstimatorSpec`:"
                 f" return one{WITH_METRICS if use == EVALUATION else ''}",
                 certainty=definite_if(is_certain, is_on_tpu(computation, spec.context)),
-                trace=path_to(computation, spec, "makes the specification"),
+                trace=traces.path_to(computation, spec, "makes the specification"),
                 fix=for_tpus(spec),
             )
 

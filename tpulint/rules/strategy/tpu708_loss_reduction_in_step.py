@@ -8,12 +8,10 @@ from tpulint.absint.domain.events import ApiCall, Computation, Tensor
 from tpulint.absint.domain.objects import ExternalObject
 from tpulint.absint.domain.site import Site
 from tpulint.diagnostics import traces
-from tpulint.diagnostics.traces import device_path, device_step, path_to
 from tpulint.finding import Severity
 from tpulint.frontends.tensorflow.keras_models import is_loss, reduction_of
 from tpulint.frontends.tensorflow.knowledge import tf_names
 from tpulint.frontends.tensorflow.knowledge.strategies import AVERAGE_LOSS
-from tpulint.frontends.tensorflow.knowledge.tf_names import KERAS_3
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.target_release import allowed
 from tpulint.queries.certainty import on_tpu_if
@@ -44,11 +42,11 @@ class LossReductionInStep(Rule):
                     f"`{AVERAGE_LOSS}` averages the losses of samples, but `{loss.last}` returns"
                     f" one number for the batch: {INSTEAD}",
                     certainty=on_tpu_if(computation, call.context),
-                    trace=device_path(
+                    trace=traces.device_path(
                         computation,
                         call.context,
-                        device_step(site, "reduces the losses to one number"),
-                        device_step(call.site, "expects one loss per sample"),
+                        traces.device_step(site, "reduces the losses to one number"),
+                        traces.device_step(call.site, "expects one loss per sample"),
                     ),
                 )
             for call, loss in called:
@@ -63,7 +61,7 @@ class LossReductionInStep(Rule):
                     certainty=on_tpu_if(computation, call.context, is_refused),
                     trace=(
                         traces.host_step(loss.site, f"makes the `{loss.last}`"),
-                        *path_to(computation, call, "calls it in the step"),
+                        *traces.path_to(computation, call, "calls it in the step"),
                     ),
                 )
 
@@ -94,7 +92,7 @@ def averaged_twice(
 def is_refused_by_keras(program: Program, call: ApiCall) -> bool | None:
     """Return whether all of the target's releases refuse the call; None where none does."""
     target = target_at(program, call.site, KERAS)
-    old = ~allowed([KERAS_3])
+    old = ~allowed([tf_names.KERAS_3])
     if not target.stated:
         return False if is_for_keras_2(program, call.site) else None
     if not target.mask & old:

@@ -13,7 +13,6 @@ from tpulint.absint.domain.structures import all_tensors, with_alternatives
 from tpulint.absint.domain.values import NONE, Const, External
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.fixes import in_scope
-from tpulint.diagnostics.traces import path_to
 from tpulint.finding import Applicability, Certainty, Severity
 from tpulint.frontends.tensorflow.knowledge import strategies
 from tpulint.frontends.tensorflow.knowledge.strategies import EMBEDDING
@@ -243,7 +242,7 @@ def _check_in_step(computation: Computation, call: ApiCall, report: Report) -> N
         call.site.span,
         f"`enqueue` of a `{EMBEDDING}` {why}: call it before `{computation.kind}`",
         certainty=Certainty.POSSIBLE if call.context.is_guess else computation.certainty,
-        trace=path_to(computation, call, "calls `enqueue` in the step"),
+        trace=traces.path_to(computation, call, "calls `enqueue` in the step"),
     )
 
 
