@@ -2,6 +2,8 @@
 
 A rule reads the program in its own terms (computations, clusters, accesses) and
 has one verb, `report`. It knows nothing of files, selection or output.
+
+What each rule names comes from here, as a plug-in's rule takes all from `tpulint.extend`.
 """
 
 from __future__ import annotations
@@ -12,6 +14,8 @@ from typing import ClassVar, Protocol, TypeVar
 
 from tpulint.finding import Applicability, Certainty, Finding, Fix, Severity, Span, Step
 from tpulint.frontends.tensorflow.program import Program
+
+__all__ = ["Applicability", "Certainty", "Program", "Report", "Rule", "Severity", "register"]
 
 
 class Report(Protocol):

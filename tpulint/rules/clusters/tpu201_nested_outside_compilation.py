@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.fixes import called_in_place
-from tpulint.finding import Applicability, Severity
-from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.certainty import definite_if, is_on_tpu
 from tpulint.queries.device_code import (
     OPENED_BY_CALL,
@@ -14,7 +12,7 @@ from tpulint.queries.device_code import (
     is_graph_mode,
     may_be_guarded,
 )
-from tpulint.rules.base import Report, Rule, register
+from tpulint.rules.base import Applicability, Program, Report, Rule, Severity, register
 
 
 @register

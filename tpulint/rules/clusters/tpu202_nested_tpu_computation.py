@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from tpulint.diagnostics import traces
-from tpulint.finding import Certainty, Severity
-from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.certainty import on_tpu_if
 from tpulint.queries.device_code import is_after_step
-from tpulint.rules.base import Report, Rule, register
+from tpulint.rules.base import Certainty, Program, Report, Rule, Severity, register
 
 
 @register

@@ -5,10 +5,8 @@ from __future__ import annotations
 from tpulint.absint.domain.context import DATA, NO_KNOWN_CALLER, WITH
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.fixes import called_in_place
-from tpulint.finding import Applicability, Severity
-from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.strategy import OTHER_STRATEGY
-from tpulint.rules.base import Report, Rule, register
+from tpulint.rules.base import Applicability, Program, Report, Rule, Severity, register
 
 AT_MODULE_LEVEL = "at module level"
 

@@ -5,13 +5,11 @@ from __future__ import annotations
 from tpulint.absint.domain.events import Argument, Computation
 from tpulint.absint.domain.values import NONE
 from tpulint.diagnostics.fixes import OPENS, function_passed
-from tpulint.finding import Applicability, Certainty, Severity
-from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.certainty import definite_if
 from tpulint.queries.device_code import called_in_place, is_result_of_call
 from tpulint.queries.entry_calls import argument, is_replicated
 from tpulint.queries.strategies import is_run
-from tpulint.rules.base import Report, Rule, register
+from tpulint.rules.base import Applicability, Certainty, Program, Report, Rule, Severity, register
 from tpulint.syntax.nodes import CallNode, Name, last_name
 
 

@@ -10,10 +10,9 @@ from tpulint.absint.domain.structures import tensors, with_alternatives
 from tpulint.absint.domain.values import UNKNOWN, Const
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.fixes import colocated
-from tpulint.finding import DEVICE_LANE, Applicability, Severity
-from tpulint.frontends.tensorflow.program import Program
+from tpulint.finding import DEVICE_LANE
 from tpulint.queries.certainty import on_tpu_if
-from tpulint.rules.base import Report, Rule, register
+from tpulint.rules.base import Applicability, Program, Report, Rule, Severity, register
 
 # tensorflow/python/ops/gradients_impl.py and training/optimizer.py: of what the gradient is
 # taken, and the position of colocate_gradients_with_ops.

@@ -9,10 +9,9 @@ from tpulint.absint.domain.objects import ExternalObject, Instance
 from tpulint.absint.domain.structures import STRUCTURES, parts, tensors
 from tpulint.absint.domain.values import Value
 from tpulint.diagnostics import traces
-from tpulint.finding import DEVICE_LANE, Certainty, Severity, Step
-from tpulint.frontends.tensorflow.program import Program
+from tpulint.finding import DEVICE_LANE, Step
 from tpulint.queries.certainty import definite_if, is_on_tpu
-from tpulint.rules.base import Report, Rule, register
+from tpulint.rules.base import Certainty, Program, Report, Rule, Severity, register
 
 DEPTH = 4
 

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from tpulint.diagnostics import traces
-from tpulint.finding import Severity
 from tpulint.frontends.tensorflow.arity import misfit
-from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.certainty import definite_if
 from tpulint.queries.device_code import OPENED_BY_CALL, arity_mismatch
-from tpulint.rules.base import Report, Rule, register
+from tpulint.rules.base import Program, Report, Rule, Severity, register
 
 
 @register

@@ -6,13 +6,11 @@ from tpulint.absint.domain.events import ApiCall, Computation
 from tpulint.absint.domain.objects import ExternalObject, Instance
 from tpulint.absint.domain.values import NONE, Const
 from tpulint.diagnostics import traces
-from tpulint.finding import Certainty, Severity
 from tpulint.frontends.tensorflow.knowledge import names
-from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries import launches
 from tpulint.queries.certainty import definite_if
 from tpulint.queries.entry_calls import constant_int, fed_estimators, tpu_config
-from tpulint.rules.base import Report, Rule, register
+from tpulint.rules.base import Certainty, Program, Report, Rule, Severity, register
 
 # keras/src/trainers/trainer.py, and its names in TensorFlow 2.2 and 2.3.
 SETTINGS = ("steps_per_execution", "experimental_steps_per_execution")

@@ -18,15 +18,14 @@ from tpulint.absint.domain.program import Feed
 from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.values import NONE, External, Value
 from tpulint.diagnostics import traces
-from tpulint.finding import Severity, Span
+from tpulint.finding import Span
 from tpulint.frontends.tensorflow.knowledge import names, tf_names
-from tpulint.frontends.tensorflow.program import Program
 from tpulint.hardware import dense_bytes, readable_bytes
 from tpulint.queries.certainty import definite_if
 from tpulint.queries.entry_calls import applied_by, constant_int
 from tpulint.queries.input_pipelines import BATCHES, NESTS, data_of, is_pythons, most_elements, ways
 from tpulint.queries.launches import is_training_feed
-from tpulint.rules.base import Report, Rule, register
+from tpulint.rules.base import Program, Report, Rule, Severity, register
 
 LAST_WITHOUT_PARALLEL_MAPS = "2.4"
 # What takes a thread long enough to matter: these read a whole image, record or file.

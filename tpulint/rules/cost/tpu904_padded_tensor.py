@@ -6,13 +6,11 @@ from tpulint.absint.domain.events import ApiCall, Tensor
 from tpulint.absint.domain.objects import Sequence
 from tpulint.diagnostics.traces import path_to
 from tpulint.file_facts import is_test
-from tpulint.finding import Certainty, Severity
 from tpulint.frontends.tensorflow.knowledge.tf_names import is_tensorflow
-from tpulint.frontends.tensorflow.program import Program
 from tpulint.hardware import MOSTLY_PADDING, dense_bytes, padding_factor, readable_bytes
 from tpulint.queries.device_code import compiled_calls
 from tpulint.queries.entry_calls import constant_int
-from tpulint.rules.base import Report, Rule, register
+from tpulint.rules.base import Certainty, Program, Report, Rule, Severity, register
 
 # What takes less of 8 GB is nothing that a program has to be changed for.
 LEAST_PADDED = 256 * 1024 * 1024

@@ -14,15 +14,13 @@ from tpulint.absint.domain.program import Feed
 from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.values import NONE, UNKNOWN, Scaled, Value
 from tpulint.diagnostics import traces
-from tpulint.finding import Severity
 from tpulint.frontends.tensorflow.knowledge.tf_names import BATCH_SIZES, REPLICAS
-from tpulint.frontends.tensorflow.program import Program
 from tpulint.hardware import SUBLANES
 from tpulint.queries import entry_calls
 from tpulint.queries.certainty import definite_if
 from tpulint.queries.input_pipelines import before, data_of, last_batches, most_elements
 from tpulint.queries.launches import FEW_STEPS, is_training_feed
-from tpulint.rules.base import Report, Rule, register
+from tpulint.rules.base import Program, Report, Rule, Severity, register
 
 USUAL_CORES = 8  # of a v2 or v3 with one host
 MULTIPLE = f"make it a multiple of {SUBLANES * USUAL_CORES}"

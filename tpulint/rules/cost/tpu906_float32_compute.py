@@ -7,13 +7,11 @@ from tpulint.absint.domain.events import ApiCall, Computation
 from tpulint.absint.domain.values import Const
 from tpulint.diagnostics import traces
 from tpulint.file_facts import is_test
-from tpulint.finding import Certainty, Severity
 from tpulint.frontends.tensorflow.knowledge import naming
 from tpulint.frontends.tensorflow.knowledge.tf_names import MODEL_FN
-from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.certainty import definite_if
 from tpulint.queries.launches import is_of_contrib, is_training_on_tpu, updates_weights
-from tpulint.rules.base import Report, Rule, register
+from tpulint.rules.base import Certainty, Program, Report, Rule, Severity, register
 
 LOADS = ("load_data", "load", "builder")
 # The other data of `tf.keras.datasets` are as small, and have no such name in `tfds`.

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from tpulint.diagnostics import traces
-from tpulint.finding import Certainty, Severity
 from tpulint.frontends.tensorflow.knowledge.tf_names import SENT
-from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.certainty import on_tpu_if
 from tpulint.queries.entry_calls import host_calls
-from tpulint.rules.base import Report, Rule, register
+from tpulint.rules.base import Certainty, Program, Report, Rule, Severity, register
 
 STRUCTURAL = ("flatten",)  # tf.nest: only the shape
 

@@ -7,13 +7,11 @@ from inspect import Parameter, Signature
 from tpulint.absint.domain.events import Arguments
 from tpulint.absint.domain.values import Partial, Value
 from tpulint.diagnostics import traces
-from tpulint.finding import Severity
 from tpulint.frontends.tensorflow.arity import misfit, signature_of
-from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.certainty import definite_if
 from tpulint.queries.device_code import arity_mismatch
 from tpulint.queries.entry_calls import host_calls
-from tpulint.rules.base import Report, Rule, register
+from tpulint.rules.base import Program, Report, Rule, Severity, register
 
 PLAIN = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
 

@@ -11,12 +11,10 @@ from tpulint.absint.domain.values import MAX_ALTERNATIVES, NONE, UNKNOWN, Value
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.fixes import with_batch_dimension
 from tpulint.diagnostics.traces import device_step, in_argument
-from tpulint.finding import Applicability, Certainty, Severity
 from tpulint.frontends.tensorflow.knowledge.tf_names import is_tensorflow
-from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.certainty import on_tpu_if
 from tpulint.queries.entry_calls import broadcasts_input, host_calls, is_number
-from tpulint.rules.base import Report, Rule, register
+from tpulint.rules.base import Applicability, Certainty, Program, Report, Rule, Severity, register
 
 
 @register

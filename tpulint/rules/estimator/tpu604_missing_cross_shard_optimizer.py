@@ -10,14 +10,12 @@ from tpulint.absint.domain.structures import tensors
 from tpulint.absint.domain.values import NONE, UNKNOWN, Opaque, Value
 from tpulint.diagnostics.fixes import in_cross_shard_optimizer
 from tpulint.diagnostics.traces import path_to, path_to_site
-from tpulint.finding import Applicability, Certainty, Severity
 from tpulint.frontends.tensorflow.knowledge import naming, tf_names
-from tpulint.frontends.tensorflow.program import Program
 from tpulint.ordering import Truth, reachable
 from tpulint.queries.certainty import definite_if
 from tpulint.queries.collectives import collectives_with, may_sum_gradients
 from tpulint.queries.entry_calls import has_one_replica, replicas
-from tpulint.rules.base import Report, Rule, register
+from tpulint.rules.base import Applicability, Certainty, Program, Report, Rule, Severity, register
 
 UPDATES = ("minimize", "apply_gradients")
 WRAPPER = "CrossShardOptimizer"

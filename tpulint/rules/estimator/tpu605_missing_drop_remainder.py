@@ -11,16 +11,14 @@ from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.values import NONE, UNKNOWN, Choice, Const, Value
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.fixes import of_one_size
-from tpulint.finding import Applicability, Certainty, Severity
 from tpulint.frontends.tensorflow.branch_tests import leaves_tpu
 from tpulint.frontends.tensorflow.knowledge.strategies import EMBEDDING
 from tpulint.frontends.tensorflow.knowledge.tf_names import UNSEEN_DATASET
-from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.strategy import Strategy
 from tpulint.ordering import reachable
 from tpulint.queries import input_pipelines as pipelines
 from tpulint.queries.certainty import definite_if
-from tpulint.rules.base import Report, Rule, register
+from tpulint.rules.base import Applicability, Certainty, Program, Report, Rule, Severity, register
 from tpulint.syntax.nodes import Constant
 
 # Methods that give a tensor a static shape by hand.

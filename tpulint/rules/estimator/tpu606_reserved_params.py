@@ -9,12 +9,10 @@ from tpulint.absint.domain.objects import ExternalObject, Mapping
 from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.values import NONE, Const, External, Opaque, Value
 from tpulint.file_facts import is_test
-from tpulint.finding import Severity
 from tpulint.frontends.tensorflow.knowledge.tf_names import BATCH_SIZES, RESERVED
-from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries import entry_calls
 from tpulint.queries.certainty import definite_if
-from tpulint.rules.base import Report, Rule, register
+from tpulint.rules.base import Program, Report, Rule, Severity, register
 
 TAKES_OUT = ("pop", "popitem", "clear")
 CORES = 8  # of the smallest TPU that Cloud offers

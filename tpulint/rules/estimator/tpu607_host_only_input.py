@@ -15,17 +15,15 @@ from tpulint.absint.domain.program import Feed
 from tpulint.absint.domain.structures import end_of, start_of
 from tpulint.absint.domain.values import NONE, Const, Opaque, Text, Value
 from tpulint.diagnostics import traces
-from tpulint.finding import Certainty, Severity
 from tpulint.frontends.tensorflow.keras_models import is_dataset
 from tpulint.frontends.tensorflow.keras_models import steps as layer_calls
 from tpulint.frontends.tensorflow.knowledge import naming, tf_names
 from tpulint.frontends.tensorflow.knowledge.tables import LISTED_HERE, is_local_path
-from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.strategy import HOSTS, Strategy, scope_strategy
 from tpulint.queries.certainty import definite_if
 from tpulint.queries.entry_calls import may_use_tpu, run_config
 from tpulint.queries.input_pipelines import calls_of, data_of, is_pythons, sources, steps
-from tpulint.rules.base import Report, Rule, register
+from tpulint.rules.base import Certainty, Program, Report, Rule, Severity, register
 
 # Functions of TensorFlow, with the argument that is saved and the one that names the place.
 SAVES = {"save": ("obj", 0, "export_dir", 1), "save_model": ("model", 0, "filepath", 1)}

@@ -10,13 +10,11 @@ from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.values import NONE, Const, Partial, Value
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.fixes import for_tpus
-from tpulint.finding import Applicability, Severity
 from tpulint.frontends.tensorflow.arity import signature_of
 from tpulint.frontends.tensorflow.branch_tests import asked, asks_about, is_for, words_of
 from tpulint.frontends.tensorflow.knowledge import naming, tf_names
-from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.certainty import definite_if, doubt_about_guess, is_on_tpu, on_tpu_if
-from tpulint.rules.base import Report, Rule, register
+from tpulint.rules.base import Applicability, Program, Report, Rule, Severity, register
 
 # Arguments of TPUEstimatorSpec without which it can only serve predictions.
 NOT_TO_PREDICT = (("loss", 2), ("train_op", 3), ("eval_metrics", 4))

@@ -9,14 +9,12 @@ from tpulint.absint.domain.objects import ExternalObject
 from tpulint.absint.domain.program import Feed
 from tpulint.absint.domain.values import NONE, Const, External, Opaque, Value
 from tpulint.diagnostics import traces
-from tpulint.finding import Certainty, Severity
 from tpulint.frontends.tensorflow.knowledge.tf_names import BATCH_SIZES, CORES_OF_A_HOST, PER_CORE
-from tpulint.frontends.tensorflow.program import Program
 from tpulint.ordering import Truth
 from tpulint.queries import entry_calls
 from tpulint.queries.certainty import definite_if
 from tpulint.queries.input_pipelines import data_of, last_batches
-from tpulint.rules.base import Report, Rule, register
+from tpulint.rules.base import Certainty, Program, Report, Rule, Severity, register
 
 # The position of a batch's size among the arguments, where it is not the first.
 POSITIONS = {"map_and_batch": 1, "map_and_batch_with_legacy_function": 1}

@@ -5,12 +5,10 @@ from __future__ import annotations
 from tpulint.absint.domain.events import ApiCall
 from tpulint.absint.domain.values import NONE
 from tpulint.diagnostics import traces
-from tpulint.finding import Severity
 from tpulint.frontends.tensorflow.knowledge.tf_names import BATCH_SIZES, is_tensorflow
-from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries import entry_calls
 from tpulint.queries.certainty import definite_if
-from tpulint.rules.base import Report, Rule, register
+from tpulint.rules.base import Program, Report, Rule, Severity, register
 
 
 @register

@@ -10,12 +10,10 @@ from tpulint.absint.domain.objects import ExternalObject, Mapping, Sequence
 from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.values import NONE, Const, Value
 from tpulint.diagnostics import traces
-from tpulint.finding import Severity
 from tpulint.frontends.tensorflow.knowledge.tf_names import GIVES_ONE_TENSOR, is_tensorflow
-from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.certainty import definite_if, is_in_every_trace
 from tpulint.queries.entry_calls import host_calls, surely_uses_tpu
-from tpulint.rules.base import Report, Rule, register
+from tpulint.rules.base import Program, Report, Rule, Severity, register
 
 # tensorflow_estimator/python/estimator/model_fn.py: `LOSS_METRIC_KEY`.
 LOSS = "loss"

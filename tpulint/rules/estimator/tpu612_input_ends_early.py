@@ -10,9 +10,7 @@ from tpulint.absint.domain.objects import ExternalObject
 from tpulint.absint.domain.program import Feed
 from tpulint.absint.domain.values import NONE, Value
 from tpulint.diagnostics import traces
-from tpulint.finding import Certainty, Severity
 from tpulint.frontends.tensorflow.knowledge.tf_names import BATCH_SIZES, CORES_OF_A_HOST
-from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.certainty import definite_if
 from tpulint.queries.entry_calls import (
     constant_int,
@@ -23,7 +21,7 @@ from tpulint.queries.entry_calls import (
 )
 from tpulint.queries.input_pipelines import Amount, amounts, data_of, most_elements, steps
 from tpulint.queries.launches import STEPS_ARGUMENTS, least_rounds, steps_asked_for
-from tpulint.rules.base import Report, Rule, register
+from tpulint.rules.base import Certainty, Program, Report, Rule, Severity, register
 
 # How many rows of a batch each host takes at least: one for each of its cores.
 FEWEST_CORES = 4

@@ -6,14 +6,12 @@ from tpulint.absint.domain.events import ApiCall, Computation
 from tpulint.absint.domain.structures import all_tensors
 from tpulint.absint.domain.values import NONE
 from tpulint.diagnostics import traces
-from tpulint.finding import Severity
 from tpulint.frontends.tensorflow.branch_tests import leaves_tpu
 from tpulint.frontends.tensorflow.knowledge import tf_names
-from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.certainty import definite_if
 from tpulint.queries.device_code import device_calls, is_compiled
 from tpulint.queries.entry_calls import estimator_of, may_use_tpu, surely_uses_tpu
-from tpulint.rules.base import Report, Rule, register
+from tpulint.rules.base import Program, Report, Rule, Severity, register
 
 # tensorflow/python/training/checkpoint_utils.py and warm_starting_util.py: both replace the
 # initializers of variables by operations that they make where they are called.

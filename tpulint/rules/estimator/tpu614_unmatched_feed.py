@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from tpulint.diagnostics import traces
-from tpulint.finding import DEVICE_LANE, HOST_LANE, Severity
-from tpulint.frontends.tensorflow.program import Program
+from tpulint.finding import DEVICE_LANE, HOST_LANE
 from tpulint.queries.certainty import definite_if, is_on_tpu
 from tpulint.queries.starvation import FEEDS, INFEED, Starvation, shortages
-from tpulint.rules.base import Report, Rule, register
+from tpulint.rules.base import Program, Report, Rule, Severity, register
 
 
 @register

@@ -8,16 +8,15 @@ from collections.abc import Iterable, Iterator
 from tpulint.absint.domain.events import ApiCall, Argument
 from tpulint.absint.domain.objects import ExternalObject
 from tpulint.diagnostics import absent_names
-from tpulint.finding import Applicability, Certainty, Edit, Fix, Location, Severity
+from tpulint.finding import Edit, Fix, Location
 from tpulint.frontends.tensorflow.keras_models import is_dataset, is_model
 from tpulint.frontends.tensorflow.knowledge import names, tf_names
-from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.spelling_search import Spelled
 from tpulint.frontends.tensorflow.strategy import Strategy
 from tpulint.frontends.tensorflow.target_release import Target
 from tpulint.queries.certainty import definite_if
 from tpulint.queries.environment import KERAS, may_know_the_release, path_in_table, target_at
-from tpulint.rules.base import Report, Rule, register
+from tpulint.rules.base import Applicability, Certainty, Program, Report, Rule, Severity, register
 
 NEAR = 0.75
 STRATEGY = "tensorflow.distribute.Strategy"

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from tpulint.diagnostics.absent_names import advice, first_without, grouped, rename, shown
-from tpulint.finding import Applicability, Certainty, Severity
 from tpulint.frontends.tensorflow.knowledge import names
-from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.certainty import definite_if
 from tpulint.queries.environment import may_know_the_release, path_in_table, target_at
-from tpulint.rules.base import Report, Rule, register
+from tpulint.rules.base import Applicability, Certainty, Program, Report, Rule, Severity, register
 
 SEQUENTIAL = "tensorflow.keras.Sequential"  # a Model
 

@@ -6,10 +6,8 @@ from tpulint.absint.domain.events import Computation, Tensor, Variable
 from tpulint.absint.domain.objects import ExternalObject, Mapping, Sequence
 from tpulint.absint.domain.values import NONE, Const, Value
 from tpulint.diagnostics.fixes import a_list_each
-from tpulint.finding import Applicability, Certainty, Severity
-from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.entry_calls import faulty_arguments
-from tpulint.rules.base import Report, Rule, register
+from tpulint.rules.base import Applicability, Certainty, Program, Report, Rule, Severity, register
 
 
 @register

@@ -7,12 +7,10 @@ from itertools import product
 from tpulint.absint.domain.events import Computation, Tensor
 from tpulint.absint.domain.objects import Mapping, Sequence
 from tpulint.absint.domain.values import NONE, Const, Value
-from tpulint.finding import Severity
-from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.shapes import described
 from tpulint.queries import entry_calls
 from tpulint.queries.entry_calls import faulty_arguments
-from tpulint.rules.base import Report, Rule, register
+from tpulint.rules.base import Program, Report, Rule, Severity, register
 
 SHARDS = ("shard", "split_compile_and_shard", "batch_parallel")
 

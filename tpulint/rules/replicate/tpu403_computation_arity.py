@@ -9,12 +9,10 @@ from tpulint.absint.domain.events import Argument, Computation
 from tpulint.absint.domain.objects import AS_WRITTEN, ExternalObject, Function, Mapping, Sequence
 from tpulint.absint.domain.values import NONE, Bound, Choice, Partial, Value
 from tpulint.diagnostics import traces
-from tpulint.finding import Certainty, Severity
 from tpulint.frontends.tensorflow.arity import misfit
-from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries import entry_calls
 from tpulint.queries.strategies import is_run
-from tpulint.rules.base import Report, Rule, register
+from tpulint.rules.base import Certainty, Program, Report, Rule, Severity, register
 
 
 @register

@@ -5,11 +5,9 @@ from __future__ import annotations
 from tpulint.absint.domain.events import Computation, Tensor
 from tpulint.absint.domain.objects import ExternalObject, Mapping, Sequence
 from tpulint.absint.domain.values import NONE, Value
-from tpulint.finding import Severity
-from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.shapes import Shape, described, shape_of
 from tpulint.queries import entry_calls
-from tpulint.rules.base import Report, Rule, register
+from tpulint.rules.base import Program, Report, Rule, Severity, register
 
 NESTED = (Sequence, Mapping)
 LEAST = 2  # what TensorFlow pads to where the maximum is less

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from tpulint.absint.domain.values import NONE
 from tpulint.diagnostics.fixes import without_argument
-from tpulint.finding import Applicability, Severity
-from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.entry_calls import certainty_if, replicate_calls
-from tpulint.rules.base import Report, Rule, register
+from tpulint.rules.base import Applicability, Program, Report, Rule, Severity, register
 from tpulint.syntax.nodes import (
     Await,
     CallNode,

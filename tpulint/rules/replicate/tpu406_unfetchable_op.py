@@ -9,12 +9,11 @@ from tpulint.absint.domain.objects import ExternalObject, Mapping, Sequence
 from tpulint.absint.domain.structures import with_alternatives
 from tpulint.absint.domain.values import Opaque, Value
 from tpulint.diagnostics.traces import Culprit, in_argument, path_to_site
-from tpulint.finding import Certainty, Severity, Step
+from tpulint.finding import Step
 from tpulint.frontends.tensorflow.knowledge import naming
-from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.certainty import definite_if, is_on_tpu
 from tpulint.queries.entry_calls import SIGNATURES, replicas
-from tpulint.rules.base import Report, Rule, register
+from tpulint.rules.base import Certainty, Program, Report, Rule, Severity, register
 
 RUNS = frozenset(["run", "partial_run", "make_callable"])
 HOOKS = ("training_hooks", "evaluation_hooks", "prediction_hooks")

@@ -6,14 +6,12 @@ from tpulint.absint.domain.events import Tensor
 from tpulint.absint.domain.objects import Mapping, Sequence
 from tpulint.absint.domain.structures import parts
 from tpulint.absint.domain.values import Choice, Value
-from tpulint.finding import Severity
 from tpulint.frontends.tensorflow.knowledge.tf_names import is_tensorflow
-from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.certainty import doubt_about_guess, on_tpu_if
 from tpulint.queries.eager_calls import may_be_tpus
 from tpulint.queries.entry_calls import certainty_if, replicate_calls
 from tpulint.queries.strategies import is_run
-from tpulint.rules.base import Report, Rule, register
+from tpulint.rules.base import Program, Report, Rule, Severity, register
 
 # tensorflow/python/ops/control_flow_ops.py, logging_ops.py and check_ops.py
 OPERATIONS = frozenset(

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from tpulint.absint.domain.events import ApiCall
 from tpulint.absint.domain.values import NONE
-from tpulint.finding import Certainty, Severity
-from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries import entry_calls
-from tpulint.rules.base import Report, Rule, register
+from tpulint.rules.base import Certainty, Program, Report, Rule, Severity, register
 
 
 @register

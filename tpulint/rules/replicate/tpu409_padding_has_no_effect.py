@@ -6,11 +6,9 @@ from tpulint.absint.domain.events import Computation
 from tpulint.absint.domain.objects import Sequence
 from tpulint.absint.domain.values import NONE, Value
 from tpulint.diagnostics.fixes import without_argument
-from tpulint.finding import Applicability, Severity
-from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.shapes import described
 from tpulint.queries import entry_calls
-from tpulint.rules.base import Report, Rule, register
+from tpulint.rules.base import Applicability, Program, Report, Rule, Severity, register
 
 
 @register

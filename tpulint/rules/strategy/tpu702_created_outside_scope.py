@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.fixes import in_scope
-from tpulint.finding import DEVICE_LANE, HOST_LANE, Applicability, Certainty, Severity
+from tpulint.finding import DEVICE_LANE, HOST_LANE
 from tpulint.frontends.tensorflow.knowledge.tf_names import KERAS_3
-from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.target_release import allowed
 from tpulint.queries.environment import KERAS, is_for_keras_2, target_at
 from tpulint.queries.strategies import Misplaced, Scopes
-from tpulint.rules.base import Report, Rule, register
+from tpulint.rules.base import Applicability, Certainty, Program, Report, Rule, Severity, register
 
 HARM = {
     "optimizer": "its slot variables cannot be created beside the model's variables",

@@ -12,14 +12,12 @@ from tpulint.absint.domain.events import ApiCall
 from tpulint.absint.domain.objects import ExternalObject, Sequence, made_at
 from tpulint.absint.domain.values import UNKNOWN, Const, Value
 from tpulint.diagnostics import traces
-from tpulint.finding import Severity
 from tpulint.frontends.tensorflow.knowledge import tf_names
 from tpulint.frontends.tensorflow.knowledge.strategies import INITIALIZES, SHUTS_DOWN
-from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.strategy import is_of_tpu, scope_strategy
 from tpulint.queries.certainty import definite_if
 from tpulint.queries.strategies import has_variables
-from tpulint.rules.base import Report, Rule, register
+from tpulint.rules.base import Program, Report, Rule, Severity, register
 from tpulint.syntax.nodes import For, Jump, Return, walk
 
 RELEVANT = INITIALIZES | SHUTS_DOWN | tf_names.TPU_STRATEGIES | tf_names.STRATEGY_RUN | {"scope"}

@@ -8,18 +8,17 @@ from tpulint.absint.domain.context import UNSEEN
 from tpulint.absint.domain.events import FOR, ApiCall, Computation
 from tpulint.absint.domain.site import Site
 from tpulint.diagnostics import traces
-from tpulint.finding import DEVICE_LANE, HOST_LANE, Certainty, Severity
+from tpulint.finding import DEVICE_LANE, HOST_LANE
 from tpulint.frontends.tensorflow.knowledge import tf_names
 from tpulint.frontends.tensorflow.knowledge.strategies import (
     OF_ALL_REPLICAS,
     REFUSED_BY_EACH,
     REFUSED_ON_REPLICAS,
 )
-from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.certainty import definite_if
 from tpulint.queries.device_code import TAKES_NEXT, batches_taken_by
 from tpulint.queries.strategies import is_on_replica, strategy_of
-from tpulint.rules.base import Report, Rule, register
+from tpulint.rules.base import Certainty, Program, Report, Rule, Severity, register
 
 METHODS = REFUSED_ON_REPLICAS | OF_ALL_REPLICAS
 PASS_IT = "pass it: `{run}(step, args=(next(iterator),))`"

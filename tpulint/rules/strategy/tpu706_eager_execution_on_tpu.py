@@ -10,7 +10,7 @@ from tpulint.absint.domain.objects import made_at
 from tpulint.absint.domain.values import NONE, Const, Value
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.fixes import not_eager
-from tpulint.finding import HOST_LANE, Applicability, Certainty, Severity
+from tpulint.finding import HOST_LANE
 from tpulint.frontends.tensorflow.keras_models import is_model
 from tpulint.frontends.tensorflow.knowledge.strategies import KERAS_RUNS, RUNS_EAGERLY
 from tpulint.frontends.tensorflow.knowledge.tf_names import (
@@ -18,10 +18,9 @@ from tpulint.frontends.tensorflow.knowledge.tf_names import (
     TPU_STRATEGIES,
     is_tensorflow,
 )
-from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.strategy import is_of_tpu, scope_strategy
 from tpulint.queries.eager_calls import is_built_in_graph, is_traced_function, may_be_tpus
-from tpulint.rules.base import Report, Rule, register
+from tpulint.rules.base import Applicability, Certainty, Program, Report, Rule, Severity, register
 
 ON = Const(True)
 # The call that turns on eager execution, by which argument, and the step that fails, if it is seen.

@@ -11,15 +11,13 @@ from tpulint.absint.domain.site import Module
 from tpulint.absint.domain.structures import all_tensors
 from tpulint.absint.domain.values import NONE, UNKNOWN, Const, Value
 from tpulint.diagnostics import traces
-from tpulint.finding import Certainty, Severity
 from tpulint.frontends.tensorflow.keras_models import is_model, strategy_of_model
 from tpulint.frontends.tensorflow.knowledge import naming, tf_names
 from tpulint.frontends.tensorflow.knowledge.tf_names import is_tensorflow
-from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.strategy import Strategy
 from tpulint.queries.certainty import definite_if
 from tpulint.queries.eager_calls import is_built_in_graph
-from tpulint.rules.base import Report, Rule, register
+from tpulint.rules.base import Certainty, Program, Report, Rule, Severity, register
 from tpulint.syntax.nodes import Attribute, Import, ImportFrom, Node, last_name
 
 SESSIONS = frozenset(["Session", "InteractiveSession"])

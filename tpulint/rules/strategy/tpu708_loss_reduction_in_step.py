@@ -8,16 +8,14 @@ from tpulint.absint.domain.events import ApiCall, Computation, Tensor
 from tpulint.absint.domain.objects import ExternalObject
 from tpulint.absint.domain.site import Site
 from tpulint.diagnostics import traces
-from tpulint.finding import Severity
 from tpulint.frontends.tensorflow.keras_models import is_loss, reduction_of
 from tpulint.frontends.tensorflow.knowledge import tf_names
 from tpulint.frontends.tensorflow.knowledge.strategies import AVERAGE_LOSS
-from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.target_release import allowed
 from tpulint.queries.certainty import on_tpu_if
 from tpulint.queries.device_code import is_compiled
 from tpulint.queries.environment import KERAS, is_for_keras_2, target_at
-from tpulint.rules.base import Report, Rule, register
+from tpulint.rules.base import Program, Report, Rule, Severity, register
 
 INSTEAD = 'create it with `reduction="none"` and average its result over the global batch'
 

@@ -13,16 +13,14 @@ from tpulint.absint.domain.structures import all_tensors, with_alternatives
 from tpulint.absint.domain.values import NONE, Const, External
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.fixes import in_scope
-from tpulint.finding import Applicability, Certainty, Severity
 from tpulint.frontends.tensorflow.knowledge import strategies
 from tpulint.frontends.tensorflow.knowledge.strategies import EMBEDDING
 from tpulint.frontends.tensorflow.knowledge.tf_names import is_tensorflow
-from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.strategy import Strategy, scope_strategy
 from tpulint.queries.certainty import definite_if
 from tpulint.queries.device_code import NEXT, batches_taken_by
 from tpulint.queries.strategies import Scopes, is_run
-from tpulint.rules.base import Report, Rule, register
+from tpulint.rules.base import Applicability, Certainty, Program, Report, Rule, Severity, register
 from tpulint.syntax.nodes import Attribute, CallNode, Name, walk
 
 

@@ -10,17 +10,15 @@ from tpulint.absint.domain.objects import Instance
 from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.values import NONE
 from tpulint.diagnostics import traces
-from tpulint.finding import Severity
 from tpulint.frontends.tensorflow.keras_models import CLASSES, keras_base
 from tpulint.frontends.tensorflow.knowledge import tf_names
 from tpulint.frontends.tensorflow.knowledge.strategies import GRADIENTS, STATISTICS
-from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.strategy import SCOPE, scope_strategy
 from tpulint.ordering import reachable
 from tpulint.queries.certainty import on_tpu_if
 from tpulint.queries.device_code import is_compiled
 from tpulint.queries.strategies import is_on_replica
-from tpulint.rules.base import Report, Rule, register
+from tpulint.rules.base import Program, Report, Rule, Severity, register
 from tpulint.syntax.nodes import CallNode, last_name, walk
 
 ADD_WEIGHT = "add_weight"

@@ -13,18 +13,17 @@ from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.structures import STRUCTURES, parts
 from tpulint.absint.domain.values import NONE, UNKNOWN, Choice, Const, Value
 from tpulint.diagnostics import traces
-from tpulint.finding import DEVICE_LANE, HOST_LANE, Certainty, Severity
+from tpulint.finding import DEVICE_LANE, HOST_LANE
 from tpulint.frontends.tensorflow.branch_tests import asks_about
 from tpulint.frontends.tensorflow.keras_models import CALLED, is_model, is_optimizer
 from tpulint.frontends.tensorflow.knowledge import naming, strategies, tf_names
-from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.strategy import SCOPE, Strategy
 from tpulint.queries.certainty import definite_if
 from tpulint.queries.device_code import batches_taken_by
 from tpulint.queries.eager_calls import input_signatures, may_be_tpus
 from tpulint.queries.entry_calls import is_number
 from tpulint.queries.strategies import is_for_many, is_on_replica, is_run, reduced_by, strategy_of
-from tpulint.rules.base import Report, Rule, register
+from tpulint.rules.base import Certainty, Program, Report, Rule, Severity, register
 from tpulint.syntax.nodes import CallNode, Display, last_name
 
 INSTEAD = "reduce it with `strategy.reduce`, or take it apart with `experimental_local_results`"

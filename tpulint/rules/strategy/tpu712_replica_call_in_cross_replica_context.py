@@ -7,18 +7,16 @@ from tpulint.absint.domain.events import Access, ApiCall, Context
 from tpulint.absint.domain.objects import ExternalObject
 from tpulint.absint.domain.values import Value
 from tpulint.diagnostics import traces
-from tpulint.finding import Certainty, Severity
 from tpulint.frontends.tensorflow.branch_tests import asks_about, is_for_another
 from tpulint.frontends.tensorflow.keras_models import is_optimizer
 from tpulint.frontends.tensorflow.knowledge import naming
 from tpulint.frontends.tensorflow.knowledge.strategies import SUMS_AND_DIFFERENCES
 from tpulint.frontends.tensorflow.knowledge.tf_names import STRATEGY_RUN, is_tensorflow
-from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.strategy import EACH_REPLICA, SCOPE, Strategy, scope_strategy
 from tpulint.queries.certainty import definite_if
 from tpulint.queries.collectives import variable_option
 from tpulint.queries.strategies import UPDATES
-from tpulint.rules.base import Report, Rule, register
+from tpulint.rules.base import Certainty, Program, Report, Rule, Severity, register
 
 # tensorflow/python/distribute/distribute_lib.py, `ReplicaContext`
 REPLICA_CONTEXT = "tensorflow.distribute.get_replica_context"

@@ -11,10 +11,8 @@ from tpulint.absint.domain.structures import all_tensors
 from tpulint.absint.domain.values import Bound, Const, External, Scaled, Value
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.traces import device_path, device_step, path_to
-from tpulint.finding import Certainty, Severity
 from tpulint.frontends.tensorflow.keras_models import is_optimizer
 from tpulint.frontends.tensorflow.knowledge import strategies, tf_names
-from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.strategy import Strategy
 from tpulint.ordering import AGREEMENT_CALLS
 from tpulint.queries.certainty import on_tpu_if
@@ -22,7 +20,7 @@ from tpulint.queries.device_code import is_compiled
 from tpulint.queries.eager_calls import may_be_tpus
 from tpulint.queries.input_pipelines import data_of, last_batches
 from tpulint.queries.strategies import UPDATES, is_for_many, reduced_by, strategy_of
-from tpulint.rules.base import Report, Rule, register
+from tpulint.rules.base import Certainty, Program, Report, Rule, Severity, register
 
 MEAN = "reduce_mean"
 OF_WEIGHTS = "l2_loss"

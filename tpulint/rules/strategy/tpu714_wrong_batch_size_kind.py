@@ -16,10 +16,8 @@ from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.structures import MAX_STRUCTURE_DEPTH, STRUCTURES, all_tensors, parts
 from tpulint.absint.domain.values import Opaque, Scaled, Value
 from tpulint.diagnostics import traces
-from tpulint.finding import Certainty, Severity
 from tpulint.frontends.tensorflow.knowledge import naming, tf_names
 from tpulint.frontends.tensorflow.knowledge.strategies import AVERAGE_LOSS
-from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.shapes import element_of, shape_of
 from tpulint.frontends.tensorflow.strategy import Strategy
 from tpulint.queries import input_pipelines as pipelines
@@ -27,7 +25,7 @@ from tpulint.queries.certainty import definite_if, on_tpu_if
 from tpulint.queries.device_code import is_compiled
 from tpulint.queries.entry_calls import constant_int
 from tpulint.queries.strategies import is_for_many
-from tpulint.rules.base import Report, Rule, register
+from tpulint.rules.base import Certainty, Program, Report, Rule, Severity, register
 from tpulint.syntax import nodes
 
 # Functions that make rows of their own, and how the size of batches or the shape is passed.

@@ -8,11 +8,9 @@ from tpulint.absint.domain.objects import RENAMED, TracedCall
 from tpulint.absint.domain.site import Site
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.fixes import named
-from tpulint.finding import Applicability, Certainty, Severity
 from tpulint.frontends.tensorflow.knowledge.strategies import RUNS_EAGERLY
-from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.eager_calls import may_be_other_function, may_be_tpus
-from tpulint.rules.base import Report, Rule, register
+from tpulint.rules.base import Applicability, Certainty, Program, Report, Rule, Severity, register
 from tpulint.syntax.nodes import Comprehension
 
 # Each makes a graph of its own, and the innermost gives the computation its name; in another

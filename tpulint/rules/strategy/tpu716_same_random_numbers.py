@@ -6,13 +6,11 @@ from tpulint.absint.domain.objects import ExternalObject, Sequence
 from tpulint.absint.domain.structures import all_tensors, uniform
 from tpulint.absint.domain.values import Opaque, Value
 from tpulint.diagnostics.traces import path_to
-from tpulint.finding import Certainty, Severity
 from tpulint.frontends.tensorflow.knowledge import tf_names
 from tpulint.frontends.tensorflow.knowledge.strategies import STATELESS_DRAWS
-from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.device_code import is_compiled
 from tpulint.queries.eager_calls import may_be_tpus
-from tpulint.rules.base import Report, Rule, register
+from tpulint.rules.base import Certainty, Program, Report, Rule, Severity, register
 
 
 @register

@@ -16,16 +16,14 @@ from tpulint.absint.domain.objects import Class, ExternalObject, Function, Insta
 from tpulint.absint.domain.structures import MAX_STRUCTURE_DEPTH, STRUCTURES, parts
 from tpulint.absint.domain.values import Bound, Choice, External, Partial, Value
 from tpulint.diagnostics import traces
-from tpulint.finding import Severity
 from tpulint.frontends.tensorflow.keras_models import is_model
 from tpulint.frontends.tensorflow.knowledge.tf_names import is_tensorflow
-from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.strategy import Strategy
 from tpulint.queries.certainty import doubt_about_guess, on_tpu_if
 from tpulint.queries.eager_calls import may_be_tpus
 from tpulint.queries.entry_calls import argument, is_replicated, returned_values
 from tpulint.queries.strategies import is_run
-from tpulint.rules.base import Report, Rule, register
+from tpulint.rules.base import Program, Report, Rule, Severity, register
 
 # tensorflow/python/distribute/distribute_lib.py: the parameters of `Strategy.run`.
 RUN_PARAMETERS = (("args", 1), ("kwargs", 2))
