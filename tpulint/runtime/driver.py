@@ -60,10 +60,5 @@ def run_marked(marked: Marked, options: Options) -> StepOutputs:
 @contextmanager
 def isolated_scopes() -> Iterator[None]:
     """Keep operations made in the context out of the user's name, device and colocation scopes."""
-    with (
-        graphs.without_callbacks(),
-        tf.name_scope(sessions.OWN_SCOPE),
-        tf.device(None),
-        graphs.without_colocation(),
-    ):
+    with graphs.without_callbacks(), graphs.without_device(sessions.OWN_SCOPE):
         yield

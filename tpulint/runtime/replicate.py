@@ -165,10 +165,7 @@ def _in_graph(request: ReplicateRequest) -> list[Any]:
 def _results(outcome: MarkResult, ran: StepOutputs) -> list[Any]:
     """Return the runnable results of each replica, in the computation's structure."""
     if isinstance(outcome.results[0], tf.Operation):
-        return [
-            results.register_result(tf.group(done), twin)
-            for done, twin in zip(ran.done, outcome.results, strict=True)
-        ]
+        return [results.register_result(tf.group(ran.done), twin) for twin in outcome.results]
     marked_results = [[twin for twin in replica if twin is not None] for replica in outcome.results]
     executed = refuse_gradients(ran.outputs, outcome.marked, marked_results)
     of_replicas = []

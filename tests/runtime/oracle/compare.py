@@ -50,7 +50,7 @@ def _not_run(marked: Marked, options: Any = None) -> StepOutputs:
             output.set_shape(tensor.shape)
             outputs.append(output)
         replicas.append(tuple(outputs))
-    return StepOutputs(tuple(replicas), tuple(tf.no_op() for _ in replicas))
+    return StepOutputs(tuple(replicas), tf.no_op())
 
 
 def _never(*_: Any) -> Any:

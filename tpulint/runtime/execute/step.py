@@ -74,7 +74,7 @@ def execute(scheduled: Schedule, recorded: Recorded | None = None) -> StepOutput
             tuple(outputs[replica * count : (replica + 1) * count])
             for replica in range(program.num_replicas)
         ),
-        done=(token.op,) * program.num_replicas,
+        done=token.op,
     )
 
 

@@ -41,17 +41,6 @@ def is_call(op: Operation) -> bool:
     return op.type in CALL or graphs.is_function(op.graph, op.type)
 
 
-def function_names(graph: Graph, node: NodeDef) -> tuple[str, ...]:
-    """Return the functions in a conditional, loop or call, in the order of its attributes."""
-    if graphs.is_function(graph, node.op):
-        return (node.op,)
-    names: list[str] = []
-    for key in _FUNCTION_ATTRS.get(node.op, ()):
-        attr = node.attr[key]
-        names += [func.name for func in attr.list.func] or [attr.func.name]
-    return tuple(names)
-
-
 def bodies(region: Region, op: Operation) -> tuple[Region, ...]:
     """Return the regions of the functions that `op`, of `region`, holds."""
     return tuple(
@@ -82,7 +71,12 @@ def is_marked(region: Region, op: Operation) -> bool:
 
 
 def _graphs(graph: Graph, node: NodeDef) -> list[Graph]:
-    return [graphs.function_graph(graph, name) for name in function_names(graph, node)]
+    """Return the graphs in a conditional, loop or call, in the order of its attributes."""
+    if graphs.is_function(graph, node.op):
+        return [graphs.function_graph(graph, node.op)]
+    attrs = [node.attr[key] for key in _FUNCTION_ATTRS.get(node.op, ())]
+    functions = [function for attr in attrs for function in attr.list.func or [attr.func]]
+    return [graphs.function_graph(graph, function.name) for function in functions]
 
 
 @graphs.cache_per_graph

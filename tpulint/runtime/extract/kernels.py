@@ -112,27 +112,21 @@ def refuse_endless_tracing(ops: Iterable[Operation]) -> None:
     Each time the resolver above adds the handle of a strategy's variable that a function of the
     dataset captures, tpu_ops.py's `tpu_replicated_input_resolver` replaces it.
     """
-    for op in ops:
-        if op.type not in _READS_WHOLE_DATASET or not _gives_replicated_handle(op):
-            continue
-        message = (
-            f"{op.type} of a dataset in whose functions a variable of the strategy is used:"
-            " TensorFlow never ends to trace it, and no TPU has a kernel for it"
-        )
-        raise UnsupportedOpError(message, place=operation_location(op), rule="TPU501")
-
-
-def _gives_replicated_handle(op: Operation) -> bool:
-    """Return whether `op` or a dataset that leads to it captures a handle that replicas share."""
 
     def datasets(user: Operation) -> list[Operation]:
         return [tensor.op for tensor in user.inputs if _is_variant(tensor)]
 
-    return any(
-        tensor.dtype == tf.resource and tensor.op.type == "TPUReplicatedInput"
-        for dataset in reachable([op], datasets, attrgetter("name"))
-        for tensor in dataset.inputs
-    )
+    for op in ops:
+        if op.type in _READS_WHOLE_DATASET and any(
+            tensor.dtype == tf.resource and tensor.op.type == "TPUReplicatedInput"
+            for dataset in reachable([op], datasets, attrgetter("name"))
+            for tensor in dataset.inputs
+        ):
+            message = (
+                f"{op.type} of a dataset in whose functions a variable of the strategy is used:"
+                " TensorFlow never ends to trace it, and no TPU has a kernel for it"
+            )
+            raise UnsupportedOpError(message, place=operation_location(op), rule="TPU501")
 
 
 def needs_the_host(region: Region, op: Operation) -> bool:

@@ -13,8 +13,10 @@ from __future__ import annotations
 import heapq
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from graphlib import CycleError, TopologicalSorter
 from operator import attrgetter
 from typing import Any, TypeVar
 
@@ -33,29 +35,24 @@ def topological_sort(things: Iterable[T], needs: Callable[[T], Iterable[T]]) -> 
     """
     unsorted = list(things)
     place = {thing: number for number, thing in enumerate(unsorted)}
-    missing = {
-        thing: {source for source in needs(thing) if source in place} - {thing}
-        for thing in unsorted
-    }
-    followers: dict[T, list[T]] = {}
-    for thing, needed in missing.items():
-        for source in needed:
-            followers.setdefault(source, []).append(thing)
-    ready = [place[thing] for thing in unsorted if not missing[thing]]
-    heapq.heapify(ready)
+    sorter = TopologicalSorter(
+        {
+            thing: [source for source in needs(thing) if source in place and source != thing]
+            for thing in unsorted
+        }
+    )
+    with suppress(CycleError):  # loops of TensorFlow 1 are cycles, until they are rebuilt
+        sorter.prepare()
+    ready: list[int] = []
     ordered: list[T] = []
-    while ready:
-        thing = unsorted[heapq.heappop(ready)]
-        ordered.append(thing)
-        for follower in followers.get(thing, ()):
-            missing[follower].discard(thing)
-            if not missing[follower]:
-                heapq.heappush(ready, place[follower])
-    # Loops of TensorFlow 1 are cycles, until they are rebuilt.
-    if len(ordered) < len(unsorted):
-        done = set(ordered)
-        ordered += [thing for thing in unsorted if thing not in done]
-    return ordered
+    while sorter.is_active():
+        for thing in sorter.get_ready():
+            heapq.heappush(ready, place[thing])
+        ordered.append(unsorted[heapq.heappop(ready)])
+        sorter.done(ordered[-1])
+    # What is in a cycle, or needs one.
+    done = set(ordered)
+    return ordered + [thing for thing in unsorted if thing not in done]
 
 
 # The names of the calls, loops and conditionals around an operation, outermost first, each with the

@@ -108,6 +108,5 @@ class StepOutputs:
 
     outputs: tuple[tuple[Tensor, ...], ...]
     """For each replica one tensor for each of `Marked.outputs`."""
-    done: tuple[Operation | None, ...]
-    """For each replica an operation that has run when all of the replica has run, host
-    clusters and side effects included. None where the step has run already (eager values)."""
+    done: Operation
+    """It has run when all replicas have run, host clusters and side effects included."""

@@ -15,7 +15,7 @@ from tpulint.runtime.errors import (
     RuntimeFaultWarning,
     UnorderedAccessWarning,
 )
-from tpulint.runtime.extract.bodies import READS, bodies, function_names
+from tpulint.runtime.extract.bodies import READS, bodies, holds_bodies
 from tpulint.runtime.extract.collectives import (
     Collective,
     assigned_groups,
@@ -186,10 +186,9 @@ def equal_draw_warnings(program: ReplicatedProgram) -> Iterator[EqualRandomNumbe
 
 
 def _access(op: Operation) -> str:
-    if function_names(op.graph, op.node_def):
+    does = "a read" if op.type in READS else "a write"
+    if holds_bodies(op):
         does = "inner control flow"
-    else:
-        does = "a read" if op.type in READS else "a write"
     place = operation_location(op)
     return f"{does} '{op.name}'" + (f" at {place}" if place else "")
 
