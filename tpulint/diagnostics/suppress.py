@@ -12,7 +12,6 @@ import bisect
 import functools
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -85,13 +84,18 @@ def comment_facts(source: Source) -> CommentFacts | None:
 CommentReader = Callable[[Source], CommentFacts | None]
 
 
-@dataclass(eq=False)
 class Comments:
     """The suppressions of one file; `read` gives the facts of its tree."""
 
-    source: Source
-    suppressions: tuple[Suppression, ...]
-    read: CommentReader = comment_facts
+    def __init__(
+        self,
+        source: Source,
+        suppressions: tuple[Suppression, ...],
+        read: CommentReader = comment_facts,
+    ) -> None:
+        self.source = source
+        self.suppressions = suppressions
+        self.read = read
 
     def suppress(self, finding: Finding) -> bool:
         """Return whether a comment suppresses `finding`."""
