@@ -102,19 +102,13 @@ class ScopeStack(tuple[Scope, ...]):
     """The scopes around a place, outermost first; made by `and_inside` of those around it.
 
     computation: the innermost that is being built. cluster: its innermost open host cluster.
-    loops: the number of Python loops. Many places share them, and each asks the same: so they are
-    found once.
+    loops: the number of Python loops, of which each is read once. Many places share them, and each
+    asks the same: so they are found once.
     """
 
     computation: Any = None
     cluster: Any = None
     loops = 0
-
-    @cached_property
-    def control(self) -> tuple[Scope, ...]:
-        """The traced control flow inside the computation, outermost first."""
-        scopes = [scope for scope in self.since(COMPUTATION) if scope.kind in (COND, WHILE)]
-        return tuple(scopes[::-1])
 
     @cached_property
     def fed_at(self) -> Site | None:
@@ -261,18 +255,14 @@ class BaseContext(NamedTuple):
         """Return whether the error that a fault of the program raises may be caught."""
         return any(scope.kind == TRY and scope.effect != OUTER for scope in self.scopes)
 
-    @property
-    def loops(self) -> int:
-        """The number of Python loops around this place; each is read once."""
-        return self.scopes.loops
-
     def since(self, kind: str) -> Iterator[Scope]:
         """Return the scopes inside the innermost scope of `kind`, innermost first."""
         return self.scopes.since(kind)
 
     def control(self) -> tuple[Scope, ...]:
         """Return the traced control flow around this place in the computation, outermost first."""
-        return self.scopes.control
+        scopes = [scope for scope in self.since(COMPUTATION) if scope.kind in (COND, WHILE)]
+        return tuple(scopes[::-1])
 
     def with_blocks(self, name: str, within: str = COMPUTATION) -> list[Scope]:
         """Return the contexts called `name` that are open since the innermost `within` scope."""
@@ -297,8 +287,8 @@ class BaseContext(NamedTuple):
     def runs_once_with(self, other: BaseContext | None) -> bool:
         """Return whether this place is reached, and no loop repeats it, when `other` is."""
         if other is None:
-            return not self.forks and not self.loops
-        return self.reached_whenever(other) and self.loops <= other.loops
+            return not self.forks and not self.scopes.loops
+        return self.reached_whenever(other) and self.scopes.loops <= other.scopes.loops
 
     def reached_whenever(self, other: BaseContext) -> bool:
         """Return whether this place is reached on every run that reaches `other`."""

@@ -123,11 +123,6 @@ class ClusterTrail:
     cluster: Cluster | None
     before: tuple[ClusterTrail, ...] = ()
 
-    def clusters(self) -> frozenset[Cluster]:
-        """Return all of the clusters."""
-        trails = reachable([self], lambda trail: trail.before)
-        return frozenset([trail.cluster for trail in trails if trail.cluster is not None])
-
 
 def joined_trail(
     cluster: Cluster | None, trails: Iterable[ClusterTrail | None]
@@ -182,7 +177,8 @@ class Tensor(Value):
     @property
     def clusters(self) -> frozenset[Cluster]:
         """The host clusters that it went through."""
-        return frozenset() if self.trail is None else self.trail.clusters()
+        trails = reachable([self.trail] if self.trail else [], lambda trail: trail.before)
+        return frozenset([trail.cluster for trail in trails if trail.cluster is not None])
 
     def __repr__(self) -> str:
         shape = "" if self.shape is None else str(self.shape).replace("None", "?")

@@ -44,14 +44,12 @@ def parts(value: Choice | Sequence | Mapping) -> list[Value]:
     return list(value.items if isinstance(value, Sequence) else value.items.values())
 
 
-def with_alternatives(
-    value: Value, *, kinds: bool = False, chosen: bool = False
-) -> Iterator[tuple[Tensor, bool]]:
+def with_alternatives(value: Value, *, kinds: bool = False) -> Iterator[tuple[Tensor, bool]]:
     """Yield the tensors in `value`, each with whether it is one of several alternatives.
 
     kinds: of several tensors of one kind none is an alternative.
     """
-    return alternatives_of(Tensor, value, chosen, kinds)
+    return alternatives_of(Tensor, value, kinds=kinds)
 
 
 def alternatives_of(

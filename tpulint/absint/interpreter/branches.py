@@ -10,14 +10,8 @@ from tpulint.absint.domain.events import Context, Tensor
 from tpulint.absint.domain.objects import ExternalObject, TraceTimeValue
 from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.values import NONE, UNKNOWN, Const, Opaque, Value, join
-from tpulint.absint.interpreter import operators, transfer
-from tpulint.absint.interpreter.expressions import (
-    MAX_NESTED_UNROLLED_LOOPS,
-    MAX_UNROLLED_ITEMS,
-    condition_key,
-    truth,
-    value,
-)
+from tpulint.absint.interpreter import expressions, operators, transfer
+from tpulint.absint.interpreter.expressions import condition_key, truth, value
 from tpulint.absint.interpreter.frame import Entered, Frame
 from tpulint.ordering import reachable
 from tpulint.syntax import nodes
@@ -45,7 +39,7 @@ def if_(frame: Frame, node: nodes.If) -> bool:
             return frame.block(node.body if answer else node.orelse)
     site = frame.site(node.place)
     if isinstance(test, TraceTimeValue):
-        transfer.note_trace_time_value(frame, "decides", test, site)
+        transfer.note_effect(frame, "decides", test.path, site, test.site)
     transfer.note_tensor_test(frame, test, question, "if")
     if isinstance(test, Tensor) and frame.context.converts_control_flow:
         return _traced_if(frame, node, test)
@@ -181,7 +175,7 @@ def for_(frame: Frame, node: nodes.For) -> bool:
     items = operators.items_of(source)
     if items is not None and not items:
         return frame.block(node.orelse)
-    if items is not None and len(items) <= MAX_UNROLLED_ITEMS and _is_unrolled(frame, node, items):
+    if items is not None and _is_unrolled(frame, node, items):
         return _rounds(frame, node, items, site)
     start = dict(frame.env.names)
     with frame.within(Scope(kind, site, source, converted=traced)):
@@ -205,7 +199,9 @@ def _is_unrolled(frame: Frame, node: nodes.For, items: list[Value]) -> bool:
     are_functions = all(item.is_callee for item in items)
     if not (isinstance(node.iterated, nodes.Display) or are_functions) or _jumps(node.body):
         return False
-    return len(frame.context.scopes.rounds) < MAX_NESTED_UNROLLED_LOOPS
+    has_few_items = len(items) <= expressions.MAX_UNROLLED_ITEMS
+    outer_rounds = len(frame.context.scopes.rounds)
+    return has_few_items and outer_rounds < expressions.MAX_NESTED_UNROLLED_LOOPS
 
 
 def _rounds(frame: Frame, node: nodes.For, items: list[Value], site: Site) -> bool:

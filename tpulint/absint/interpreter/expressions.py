@@ -196,7 +196,7 @@ def _conditional(frame: Frame, node: nodes.Conditional) -> Value:
         return value(frame, node.body if answer else node.orelse)
     site = frame.site(node.place)
     if isinstance(test, objects.TraceTimeValue):
-        transfer.note_trace_time_value(frame, "decides", test, site)
+        transfer.note_effect(frame, "decides", test.path, site, test.site)
     traced = isinstance(test, Tensor) and frame.context.converts_control_flow
     transfer.note_tensor_test(frame, test, node.test, "if")
     key = condition_key(frame.library, test, node.test, site)

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TypeGuard
 
 from tpulint.absint.domain import objects, values
-from tpulint.absint.domain.events import MixedOperands, Tensor, Variable
+from tpulint.absint.domain.events import FOR, ApiCall, Argument, MixedOperands, Tensor, Variable
 from tpulint.absint.domain.objects import ExternalObject, Instance, Mapping, Sequence
 from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.structures import end_of, is_flag, item_of, of_scalars, start_of, uniform
@@ -56,7 +56,7 @@ def operation(
     if not any(map(_may_be_touched, listed)) or _is_of_text(frame, name, listed):
         return drawn or (values.Number() if _is_arithmetic(name, listed) else UNKNOWN)
     if drawn is not None:
-        transfer.note_trace_time_value(frame, "computes", drawn, site)
+        transfer.note_effect(frame, "computes", drawn.path, site, drawn.site)
     sites = _sites(frame, operands, site)
     transfer.touch(frame, listed, site, name, operands=sites)
     transfer.note_operands(frame, listed, sites or (site,) * len(listed), name)
@@ -464,8 +464,11 @@ def items_of(value: Value) -> list[Value] | None:
 
 
 def element_of(frame: Frame, value: Value, site: Site) -> Value:
-    """Return one item of a loop over `value`."""
-    transfer.note_loop(frame, value, site)
+    """Return one item of a loop over `value`; one over an object is recorded as a call of `for`."""
+    if frame.recorded is not None and isinstance(value, ExternalObject):
+        argument = Argument(None, "", value, site)
+        call = ApiCall(FOR, site, frame.context, (argument,), None, UNKNOWN)
+        frame.recorded.calls.append(call)
     return next_of(frame, value, site)
 
 

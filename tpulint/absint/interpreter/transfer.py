@@ -4,18 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from tpulint.absint.domain import context as scopes
 from tpulint.absint.domain import events, objects, structures
-from tpulint.absint.domain.context import (
-    ALTERNATIVE,
-    COND,
-    CONVERTED,
-    FUNCTION,
-    MAY_CONVERT,
-    PLACE,
-    UNCONVERTED,
-    WHILE,
-    ConditionKey,
-)
+from tpulint.absint.domain.context import ConditionKey
 from tpulint.absint.domain.events import Context, Operation, Tensor, Use, Variable
 from tpulint.absint.domain.objects import Mapping, Sequence, TraceTimeValue
 from tpulint.absint.domain.site import Site
@@ -75,7 +66,7 @@ def access(
     """
     context = frame.context
     if alternative:
-        context = context.when(ConditionKey(ALTERNATIVE, site), variable)
+        context = context.when(ConditionKey(scopes.ALTERNATIVE, site), variable)
     graph = frame.session.graph
     operation = graph.touch(context, site, mode, after) if mode in events.TOUCHES else None
     if frame.context.is_unrecorded:
@@ -168,7 +159,7 @@ def escapes(home: Context, context: Context) -> bool:
     if home.scopes is context.scopes:
         return False
     open_scopes = {id(scope) for scope in context.scopes}
-    enclosing = ("computation", "cluster", COND, WHILE, FUNCTION)
+    enclosing = (scopes.COMPUTATION, scopes.CLUSTER, scopes.COND, scopes.WHILE, scopes.FUNCTION)
     return any(scope.kind in enclosing and id(scope) not in open_scopes for scope in home.scopes)
 
 
@@ -244,23 +235,16 @@ def each_tensor(value: Value, change: Callable[[Tensor], Value], depth: int = 0)
     return value
 
 
-def leave_control(
-    frame: Frame,
-    value: Value,
-    predicates: list[Value],
-    site: Site,
-    certainty: Certainty = Certainty.DEFINITE,
-) -> Value:
+def leave_control(frame: Frame, value: Value, predicates: list[Value], site: Site) -> Value:
     """Return the outputs of traced control flow: made here, of what its bodies returned."""
-    touch(frame, predicates, site, "predicate", certainty)
+    touch(frame, predicates, site, "predicate")
     chosen = all_tensors(predicates)
     agreed = uniform(predicates)
 
     def out(tensor: Tensor) -> Value:
         if tensor.result_of is not None:
-            tensor.result_of.uses.append(
-                Use(tensor, site, frame.context, certainty, "control flow")
-            )
+            use = Use(tensor, site, frame.context, Certainty.DEFINITE, "control flow")
+            tensor.result_of.uses.append(use)
         output = flow(frame, [tensor, *chosen], site, tensor.sort)
         output.uniform = tensor.uniform and agreed
         output.of_all, output.single = tensor.of_all, tensor.single
@@ -271,7 +255,7 @@ def leave_control(
 
 ASKS, MAY_ASK, FAILS, FORMATS, INDEX = "asks", "may ask", "fails", "formats", "index"
 # Whether a test of a tensor asks Python for its truth, by what converts control flow.
-ASKS_WHERE = {CONVERTED: "", MAY_CONVERT: MAY_ASK, UNCONVERTED: ASKS}
+ASKS_WHERE = {scopes.CONVERTED: "", scopes.MAY_CONVERT: MAY_ASK, scopes.UNCONVERTED: ASKS}
 SUBSCRIPT, ITERATION = "subscript", "iteration"  # takers of what holds a tensor of each replica
 
 
@@ -297,7 +281,7 @@ def note_tensor_test(
             is_certain = True  # `and` asks it first
         else:
             earlier = BoolOperation(node.op, node.items[:-1])
-            context = context.when(ConditionKey(PLACE, site, test=earlier), node.op == "and")
+            context = context.when(ConditionKey(scopes.PLACE, site, test=earlier), node.op == "and")
     with frame.at(context):
         note_effect(frame, kind, asks, site, is_certain=is_certain)
 
@@ -324,14 +308,6 @@ def note_formatting(frame: Frame, formatted: Value, how: str, site: Site) -> Non
     are_data = [is_data(option) for option in formatted.options]
     if any(are_data):
         note_effect(frame, FORMATS, how, site, is_certain=all(are_data))
-
-
-def note_loop(frame: Frame, iterated: Value, site: Site) -> None:
-    """Record a loop of a computation over an object as a call of `for`."""
-    computation = frame.recorded
-    if computation is not None and isinstance(iterated, objects.ExternalObject):
-        argument = events.Argument(None, "", iterated, site)
-        computation.calls.append(events.ApiCall(events.FOR, site, frame.context, (argument,)))
 
 
 def note_iteration(frame: Frame, iterated: Value, site: Site, *, converts: bool = False) -> None:
@@ -365,11 +341,6 @@ def is_data(value: object) -> bool:
 def first_trace_time_value(items: Iterable[Value]) -> TraceTimeValue | None:
     """Return the first of the values that is frozen."""
     return next((item for item in items if isinstance(item, TraceTimeValue)), None)
-
-
-def note_trace_time_value(frame: Frame, kind: str, value: TraceTimeValue, site: Site) -> None:
-    """Record that device code computes with it, or decides by it."""
-    note_effect(frame, kind, value.path, site, value.site)
 
 
 def note_unread(

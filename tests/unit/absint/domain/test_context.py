@@ -28,10 +28,10 @@ def new_frame() -> Frame:
 def test_a_context_is_left_at_the_end_of_its_block() -> None:
     frame = new_frame()
     with Entered(frame, frame.context.inside(LOOPED)) as entered:
-        assert frame.context.loops == 1
+        assert frame.context.scopes.loops == 1
         frame.context = frame.context.when(HERE, True)
     assert frame.context == Context()
-    assert entered.end.loops == 1
+    assert entered.end.scopes.loops == 1
     assert entered.end.conditions
 
 

@@ -102,7 +102,7 @@ def call_layer(frame: Frame, layer: Value, args: Arguments, site: Site) -> Value
         return None
     drawn = transfer.first_trace_time_value(argument.value for argument in args[:1])
     if drawn is not None:  # the first layer computes with it
-        transfer.note_trace_time_value(frame, "computes", drawn, site)
+        transfer.note_effect(frame, "computes", drawn.path, site, drawn.site)
     if is_sequential(layer):
         return _sequence(frame, layer, args, site)
     if isinstance(layer, Instance):

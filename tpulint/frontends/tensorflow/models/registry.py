@@ -244,7 +244,8 @@ def _setting(call: Call, first: Value) -> Value | None:
     for held in call.values:  # that of a defaultdict comes after what makes its values
         if isinstance(held, Opaque) and held.is_setting:
             return held
-    if not call.arguments or isinstance(first, Mapping) or context.loops or context.on_device:
+    is_repeated = context.scopes.loops > 0 or context.on_device
+    if not call.arguments or isinstance(first, Mapping) or is_repeated:
         return None
     if call.name == "defaultdict":
         return None
