@@ -249,11 +249,12 @@ def divide(
     imports = TrackedDisk(batch.disk)
     imports.dependencies.update(search.asked_for_imports)
     imported = {**queries.imports(imports.dependencies), **search.imports}
-    graph = ImportGraph(Files(imports, installed=installed()), imported)
+    files = Files(imports, installed=installed())
+    graph = ImportGraph(files, imported)
     jobs = split_into_programs(batch, prefiltered, graph, disk)
     # A new `__init__` above a file changes the package that it is of, and what its imports mean.
     for seed in prefiltered.seeds:
-        graph.probe_package_roots(os.path.abspath(seed))
+        files.probe_package_roots(os.path.abspath(seed))
     queries.remember_imports(graph.known, imports.dependencies)
     disk.dependencies.update(imports.dependencies)
     return jobs

@@ -158,15 +158,11 @@ class _Reader:
         return others.union(stores)
 
     def _is_mine(self, dotted: str) -> bool:
-        return dotted == self.package or dotted.startswith(self.package + ".")
+        return f"{dotted}.".startswith(f"{self.package}.")
 
     def is_given(self, paths: tuple[str, ...]) -> bool:
         """Return whether the file assigns one of the dotted names, or a prefix of one."""
-        for path in paths:
-            parts = path.split(".")
-            if any(".".join(parts[:end]) in self.given for end in range(1, len(parts) + 1)):
-                return True
-        return False
+        return any(f"{path}.".startswith(f"{own}.") for path in paths for own in self.given)
 
     # The walk
 

@@ -182,10 +182,9 @@ class Tensor(Value):
 
     def __repr__(self) -> str:
         shape = "" if self.shape is None else str(self.shape).replace("None", "?")
-        facts = ["per replica"] * self.per_replica + ["from a host cluster"] * (
-            self.trail is not None
-        )
-        return " ".join(filter(None, [self.dtype, self.sort, shape, *facts]))
+        replica = "per replica" if self.per_replica else ""
+        cluster = "from a host cluster" if self.trail is not None else ""
+        return " ".join(filter(None, [self.dtype, self.sort, shape, replica, cluster]))
 
 
 class Argument(NamedTuple):

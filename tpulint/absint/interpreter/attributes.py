@@ -7,15 +7,7 @@ from functools import lru_cache
 
 from tpulint.absint.domain import objects, values
 from tpulint.absint.domain.events import Context, Tensor, Variable
-from tpulint.absint.domain.objects import (
-    Class,
-    ExternalObject,
-    Function,
-    Instance,
-    Mapping,
-    Super,
-    mro,
-)
+from tpulint.absint.domain.objects import Class, ExternalObject, Function, Instance, Super, mro
 from tpulint.absint.domain.site import Module, Site
 from tpulint.absint.domain.values import Bound, Const, External, ModuleValue, Opaque, Value
 from tpulint.absint.interpreter import calls
@@ -24,7 +16,7 @@ from tpulint.absint.interpreter.frame import Frame
 
 WITH_METHODS = (
     objects.Sequence,
-    Mapping,
+    objects.Mapping,
     objects.ContextManagerValue,
     objects.TraceTimeValue,
     Const,
@@ -92,7 +84,8 @@ def _of_instance(frame: Frame, base: Instance, name: str, site: Site) -> Value:
     if name == "__class__":
         return base.cls
     if name == "__dict__":
-        return Mapping(base.attributes, True, made=base.context, attributes=base.attributes)
+        held = base.attributes
+        return objects.Mapping(held, True, made=base.context, attributes=held)
     if base.cls.outer_bases:
         return method(base, name)
     return base.attributes.setdefault(name, Opaque(f"self.{name}"))

@@ -4,19 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
+from itertools import combinations
 
+from tpulint.absint.domain import context as scopes
 from tpulint.absint.domain import objects, values
-from tpulint.absint.domain.context import (
-    CALLEE,
-    DECORATED,
-    ENTRY,
-    FUNCTION,
-    NAME,
-    UNCONVERTED,
-    WITH,
-    ConditionKey,
-    Scope,
-)
+from tpulint.absint.domain.context import ConditionKey, Scope
 from tpulint.absint.domain.events import Argument, Arguments, Context
 from tpulint.absint.domain.objects import Class, ExternalObject, Function, Instance, Sequence, mro
 from tpulint.absint.domain.site import CallStep, Site
@@ -97,7 +89,7 @@ def _call_choice(frame: Frame, callee: Choice, args: Arguments, site: Site, name
         with frame.at(_where_made(frame.context, callees[0]) if are_told_apart else frame.context):
             return call(frame, callees[0], args, site, named)
     results = []
-    kind = ENTRY if isinstance(callee, values.DictChoice) else CALLEE
+    kind = scopes.ENTRY if isinstance(callee, values.DictChoice) else scopes.CALLEE
     choice_key = ConditionKey(kind, site, answers=len(callees))
     for number, option in enumerate(callees):
         key = frame.library.condition_of_call(option)
@@ -124,18 +116,13 @@ def _are_made_in_other_branches(frame: Frame, callee: Choice) -> bool:
     if len(places) < len(owned) or any(place.run != frame.context.run for place in places):
         return False
     tests = [key for place in places for key, _ in frame.context.choices_beyond(place)]
-    if not all(map(_is_of_setting, tests)):
-        return False
-    return all(
-        place.is_other_branch(other)
-        for number, place in enumerate(places)
-        for other in places[:number]
+    are_of_settings = all(
+        key.kind == scopes.NAME or (key.answer is not None and key.answer.is_setting)
+        for key in tests
     )
-
-
-def _is_of_setting(key: ConditionKey) -> bool:
-    """Return whether this is a test of something that the user sets."""
-    return key.kind == NAME or (key.answer is not None and key.answer.is_setting)
+    return are_of_settings and all(
+        later.is_other_branch(earlier) for earlier, later in combinations(places, 2)
+    )
 
 
 def _where_made(context: Context, callee: Value) -> Context:
@@ -205,11 +192,11 @@ def call_function(frame: Frame, function: Function, args: Arguments, site: Site)
     if function.traced:
         payload = objects.TracedCall(function, context.conditions)
         label = frame.library.traced_function
-        context = context.inside(Scope(FUNCTION, site, payload, label=label))
-    elif DECORATED in function.hints:
-        context = context.inside(Scope(WITH, site, UNKNOWN, effect=DECORATED))
-    if UNCONVERTED in function.hints:
-        context = context.inside(Scope(WITH, site, effect=UNCONVERTED))
+        context = context.inside(Scope(scopes.FUNCTION, site, payload, label=label))
+    elif scopes.DECORATED in function.hints:
+        context = context.inside(Scope(scopes.WITH, site, UNKNOWN, effect=scopes.DECORATED))
+    if scopes.UNCONVERTED in function.hints:
+        context = context.inside(Scope(scopes.WITH, site, effect=scopes.UNCONVERTED))
     inner = frame.inner(function.module, objects.Env({}, function.env, function), context, function)
     inner.caller, inner.call_site = frame, site
     bind(inner, function, args)

@@ -126,7 +126,11 @@ def by_hand(
             frame.close(manager.payload)
         return UNKNOWN
     if name == "pop_all":
-        return _moved_to_new_stack(frame, manager, site)
+        stack = ContextManagerValue(STACK, site)  # it holds what was entered on `manager`
+        for change in frame.recorded.context_changes if frame.recorded is not None else ():
+            if change.holder is manager:
+                change.holder = stack
+        return stack
     if name == "enter_context" and items:
         _open_for_rest(frame, items[0], site)
         for option in items[0].options:
@@ -134,18 +138,6 @@ def by_hand(
                 note(frame, option.effect, "enter", site, manager)
                 return option.payload
     return UNKNOWN
-
-
-def _moved_to_new_stack(
-    frame: Frame, manager: ContextManagerValue, site: Site
-) -> ContextManagerValue:
-    """Return a new stack that holds what was entered on `manager`."""
-    taken = ContextManagerValue(STACK, site)
-    if frame.recorded is not None:
-        for entered in frame.recorded.context_changes:
-            if entered.holder is manager:
-                entered.holder = taken
-    return taken
 
 
 def _open_for_rest(frame: Frame, manager: Value, site: Site) -> None:

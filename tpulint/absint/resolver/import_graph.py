@@ -84,16 +84,13 @@ class Files:
             literal = _literal_path(written) if before == ON_PATH else None
             if literal is not None:
                 ups, relative = literal
-                for start in [path] if ups else [folder, self._top_of(folder)]:
+                projects = filter(self._is_project, self._roots_of(folder))
+                for start in [path] if ups else [folder, next(projects, folder)]:
                     for _ in range(ups):
                         start = os.path.dirname(start)
                     roots.append(os.path.normpath(os.path.join(start, relative)))
         self._added[path] = tuple(dict.fromkeys(roots))
         return self._added[path]
-
-    def _top_of(self, folder: str) -> str:
-        """Return the folder of the project that a folder is in; itself where nothing tells."""
-        return next(filter(self._is_project, self._roots_of(folder)), folder)
 
     def _is_project(self, folder: str) -> bool:
         return any(self._has(folder, name) for name in sorted(PROJECT_FILES))
@@ -383,10 +380,6 @@ class ImportGraph:
         self._folder = ""  # of the file that was read last
         self._in_folder: dict[Written, tuple[str, ...]] = {}  # by statement, what it means there
 
-    def probe_package_roots(self, path: str) -> None:
-        """Look into the folders that say in which package a file is."""
-        self._files.probe_package_roots(path)
-
     def imported(self, path: str) -> tuple[str, ...]:
         """Return the files of the project that the file at `path` imports, each once."""
         if path not in self.known:
@@ -478,11 +471,7 @@ def above(
 ) -> set[str]:
     """Return those of `files` that reach a seed by their imports, `ways`, and are none."""
     within = set(files).difference(seeds)
-
-    def importing(path: str) -> set[str]:
-        return within.intersection(ways.get(path, ()))
-
-    reached = reachable(seeds, importing)
+    reached = reachable(seeds, lambda path: within.intersection(ways.get(path, ())))
     return within.intersection(reached)
 
 

@@ -80,13 +80,11 @@ class Project:
 
         package: the answer for an `__init__`, where that is known.
         """
-        answer = self._answers.get((path, is_in))
-        if answer is None:
-            answer = package if os.path.basename(path) == PACKAGE else None
-            if answer is None:
-                answer = is_in(self.files.data(path))
-            self._answers[path, is_in] = answer
-        return answer
+        if package is not None and os.path.basename(path) == PACKAGE:
+            return package
+        if (path, is_in) not in self._answers:
+            self._answers[path, is_in] = is_in(self.files.data(path))
+        return self._answers[path, is_in]
 
 
 class Callers:
@@ -126,12 +124,9 @@ class Callers:
         """Return whether a package imports a module that defines `name` outside its classes."""
         imported = paths.intersection(self._project.imports.imported(package))
         for module in map(self._project.module, imported):
-            if module is not None and (
-                any(cls.name == name for cls in module.facts.classes)
-                or any(
-                    code.name == name and code.class_index is None
-                    for code in module.facts.functions
-                )
-            ):
-                return True
+            if module is not None:
+                names = {cls.name for cls in module.facts.classes}
+                names.update(it.name for it in module.facts.functions if it.class_index is None)
+                if name in names:
+                    return True
         return False
