@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, TypeAlias
 
-T = TypeVar("T")
 NOWHERE = -1  # the place of what has none
 # The types of fields that hold no node.
 PLAIN = frozenset(["int", "str", "str | None", "Literal", "list[str]"])
@@ -20,31 +19,31 @@ if TYPE_CHECKING:
     from typing_extensions import dataclass_transform
 
     @dataclass_transform(frozen_default=True)
-    def node(cls: type[T]) -> type[T]:
-        """Make a frozen class with slots: mypy checks that no node is changed."""
-        return cls
+    class NodeType(type):
+        """The class of nodes, which mypy takes for frozen: it checks that none is changed."""
 else:
 
-    def node(cls):
-        # Objects of classes that are frozen at run time, too, take three times as long to make.
-        with_slots = dataclass(slots=True)(cls)
-        own = [name for name, kind in cls.__annotations__.items() if kind not in PLAIN]
-        with_slots.node_fields = (*cls.node_fields, *own)
-        return with_slots
+    class NodeType(type):
+        def __new__(mcs, name, bases, namespace):
+            kinds = namespace.get("__annotations__", {})
+            cls = super().__new__(mcs, name, bases, {**namespace, "__slots__": tuple(kinds)})
+            own = [field for field, kind in kinds.items() if kind not in PLAIN]
+            cls.node_fields = (*cls.node_fields, *own)
+            # Objects of classes that are frozen at run time, too, take three times as long to make.
+            return dataclass(cls)
 
 
-class Node:
+class Node(metaclass=NodeType):
     """A part of a summary; `node_fields` are those that hold nodes, or lists of nodes."""
 
-    __slots__: tuple[str, ...] = ()
-    node_fields: ClassVar[tuple[str, ...]] = ()
+    __slots__ = tuple[str, ...]()
+    node_fields = tuple[str, ...]()
 
 
 class Expression(Node):
-    __slots__ = ()
+    pass
 
 
-@node
 class PlacedExpression(Expression):
     """An expression that has a place of its own."""
 
@@ -52,7 +51,7 @@ class PlacedExpression(Expression):
 
 
 class Statement(Node):
-    __slots__ = ()
+    pass
 
 
 Block: TypeAlias = list[Statement]
@@ -85,18 +84,15 @@ def walk(*roots: Node) -> Iterator[Node]:
 Literal: TypeAlias = "str | int | float | bool | None"
 
 
-@node
 class Name(PlacedExpression):
     id: str
 
 
-@node
 class Attribute(PlacedExpression):
     base: Expression
     name: str
 
 
-@node
 class CallArgument(Node):
     """One argument of a call; `star` is "", "*" or "**".
 
@@ -109,18 +105,15 @@ class CallArgument(Node):
     place: int
 
 
-@node
 class CallNode(PlacedExpression):
     callee: Expression
     arguments: list[CallArgument]
 
 
-@node
 class Constant(Expression):
     value: Literal
 
 
-@node
 class Display(PlacedExpression):
     """kind: "tuple", "list" or "set"."""
 
@@ -128,12 +121,10 @@ class Display(PlacedExpression):
     items: list[Expression]
 
 
-@node
 class Starred(Expression):
     value: Expression
 
 
-@node
 class DictItem(Node):
     """`key: value`, or `**value`."""
 
@@ -141,18 +132,15 @@ class DictItem(Node):
     value: Expression
 
 
-@node
 class DictDisplay(PlacedExpression):
     items: list[DictItem]
 
 
-@node
 class Subscript(PlacedExpression):
     base: Expression
     index: Expression
 
 
-@node
 class Slice(Expression):
     """`bounds` are those that are given; `names` says which: lower, upper or step."""
 
@@ -160,19 +148,16 @@ class Slice(Expression):
     names: list[str]
 
 
-@node
 class Lambda(PlacedExpression):
     function: int
 
 
-@node
 class Conditional(PlacedExpression):
     test: Expression
     body: Expression
     orelse: Expression
 
 
-@node
 class BoolOperation(Expression):
     """op: "and" or "or"."""
 
@@ -180,12 +165,10 @@ class BoolOperation(Expression):
     items: list[Expression]
 
 
-@node
 class Not(Expression):
     operand: Expression
 
 
-@node
 class Comparison(Node):
     """One operator of a chain, by its name, and what is on its right."""
 
@@ -193,26 +176,22 @@ class Comparison(Node):
     right: Expression
 
 
-@node
 class Compare(Expression):
     left: Expression
     comparisons: list[Comparison]
 
 
-@node
 class BinaryOperation(Expression):
     op: str
     left: Expression
     right: Expression
 
 
-@node
 class UnaryOperation(Expression):
     op: str
     operand: Expression
 
 
-@node
 class Clause(Node):
     """`for target in iterated if tests` of a comprehension."""
 
@@ -221,7 +200,6 @@ class Clause(Node):
     tests: list[Expression]
 
 
-@node
 class Comprehension(Expression):
     """kind: "list", "set", "dict" or "generator"; `key` is a dict's."""
 
@@ -232,23 +210,19 @@ class Comprehension(Expression):
     clauses: list[Clause]
 
 
-@node
 class Await(Expression):
     value: Expression
 
 
-@node
 class Yield(PlacedExpression):
     value: Expression
 
 
-@node
 class YieldFrom(Expression):
     place: int
     value: Expression
 
 
-@node
 class NamedExpression(Expression):
     """`name := value`."""
 
@@ -256,14 +230,12 @@ class NamedExpression(Expression):
     value: Expression
 
 
-@node
 class FormattedString(Expression):
     """An f-string, or strings side by side; `items` are its text and the expressions in it."""
 
     items: list[Expression]
 
 
-@node
 class FormattedValue(Expression):
     """`{value:.3f}` in an f-string: what is given a format beside its text."""
 
@@ -271,7 +243,6 @@ class FormattedValue(Expression):
     value: Expression
 
 
-@node
 class Other(Expression):
     """An expression that is not modelled; `items` are those in it that are."""
 
@@ -333,38 +304,32 @@ def guards_creation(test: Expression, answer: bool | None = None) -> bool:
     return False
 
 
-@node
 class Assign(Statement):
     targets: list[Expression]
     value: Expression
 
 
-@node
 class AugmentedAssign(Statement):
     op: str
     target: Expression
     value: Expression
 
 
-@node
 class AnnotatedAssign(Statement):
     target: Expression
     annotation: Expression
     value: Expression | None
 
 
-@node
 class ExpressionStatement(Statement):
     value: Expression
 
 
-@node
 class Return(Statement):
     place: int
     value: Expression | None
 
 
-@node
 class If(Statement):
     place: int
     test: Expression
@@ -372,7 +337,6 @@ class If(Statement):
     orelse: Block
 
 
-@node
 class For(Statement):
     place: int
     target: Expression
@@ -381,7 +345,6 @@ class For(Statement):
     orelse: Block
 
 
-@node
 class While(Statement):
     place: int
     test: Expression
@@ -389,20 +352,17 @@ class While(Statement):
     orelse: Block
 
 
-@node
 class WithItem(Node):
     manager: Expression
     target: Expression | None
 
 
-@node
 class With(Statement):
     place: int
     items: list[WithItem]
     body: Block
 
 
-@node
 class Handler(Node):
     """`except caught as name:`."""
 
@@ -411,7 +371,6 @@ class Handler(Node):
     body: Block
 
 
-@node
 class Try(Statement):
     body: Block
     handlers: list[Handler]
@@ -419,30 +378,25 @@ class Try(Statement):
     final: Block
 
 
-@node
 class Define(Statement):
     """A `def`."""
 
     function: int
 
 
-@node
 class DefineClass(Statement):
     class_: int
 
 
-@node
 class Alias(Node):
     name: str
     asname: str | None
 
 
-@node
 class Import(Statement):
     names: list[Alias]
 
 
-@node
 class ImportFrom(Statement):
     """`from module import names`; `names` is None for `*`. level: the dots before `module`."""
 
@@ -451,34 +405,28 @@ class ImportFrom(Statement):
     names: list[Alias] | None
 
 
-@node
 class Delete(Statement):
     targets: list[Expression]
 
 
-@node
 class Raise(Statement):
     items: list[Expression]
 
 
-@node
 class Assert(Statement):
     items: list[Expression]
 
 
-@node
 class Pass(Statement):
     pass
 
 
-@node
 class Jump(Statement):
     """kind: "break" or "continue"."""
 
     kind: str
 
 
-@node
 class Case(Node):
     """One case of a `match`, its pattern left out."""
 
@@ -486,7 +434,6 @@ class Case(Node):
     body: Block
 
 
-@node
 class Match(Statement):
     subject: Expression
     cases: list[Case]
