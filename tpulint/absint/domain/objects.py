@@ -105,6 +105,7 @@ class Function(Value):
     """A function of the project with the names it closes over."""
 
     shown = "function {0.name}"
+    is_callee = True
     is_true: ClassVar[bool] = True
     code: ir.FunctionCode
     module: Module
@@ -117,10 +118,6 @@ class Function(Value):
     @property
     def name(self) -> str:
         return self.code.name
-
-    @property
-    def is_callee(self) -> bool:
-        return True
 
 
 class TracedCall(NamedTuple):
@@ -209,6 +206,7 @@ class ExternalObject(Value):
     """
 
     shown = "{0.path} object"
+    is_object = True
     path: str
     site: Site
     context: Context
@@ -222,10 +220,6 @@ class ExternalObject(Value):
     result: Value | None = None
     whole: ExternalObject | None = None
     index: Value | None = None
-
-    @property
-    def is_object(self) -> bool:
-        return True
 
     @property
     def last(self) -> str:

@@ -33,11 +33,12 @@ class Feed:
 
 
 K = TypeVar("K", bound=Hashable)
+T = TypeVar("T")
 
 
-def _grouped(calls: Iterable[tuple[K, ApiCall]]) -> dict[K, list[ApiCall]]:
+def _grouped(calls: Iterable[tuple[K, T]]) -> dict[K, list[T]]:
     """Return the calls of each key, in their order."""
-    groups: defaultdict[K, list[ApiCall]] = defaultdict(list)
+    groups: defaultdict[K, list[T]] = defaultdict(list)
     for key, call in calls:
         groups[key].append(call)
     return dict(groups)
@@ -121,28 +122,18 @@ class ProgramEvents:
         return _grouped((call.last, call) for call in self.calls)
 
     @cached_property
-    def _all_named(self) -> dict[str, list[ApiCall]]:
-        return _grouped((call.last, call) for call in self.all_calls())
-
-    @cached_property
-    def _numbers(self) -> dict[int, int]:
-        return {id(call): number for number, call in enumerate(self.all_calls())}
+    def _numbered(self) -> dict[str, list[tuple[int, ApiCall]]]:
+        """All calls by the last name, with their numbers."""
+        return _grouped((call.last, (n, call)) for n, call in enumerate(self.all_calls()))
 
     def all_named(self, names: Collection[str]) -> list[ApiCall]:
         """Return all calls with one of these last names, in order; for when all is read."""
-        return self._in_order(self._all_named, names)
+        rows = chain.from_iterable(self._numbered.get(name, ()) for name in frozenset(names))
+        return [call for _, call in sorted(rows)]
 
     def named_any(self, names: Collection[str]) -> list[ApiCall]:
         """Return those of `named` with one of these last names, in order."""
-        return self._in_order(self.named, names)
-
-    def _in_order(
-        self, groups: Mapping[str, list[ApiCall]], names: Collection[str]
-    ) -> list[ApiCall]:
-        several = [groups[name] for name in frozenset(names) if name in groups]
-        if len(several) == 1:
-            return several[0]
-        return sorted(chain.from_iterable(several), key=lambda call: self._numbers[id(call)])
+        return [call for call in self.all_named(names) if call.context.computation is None]
 
     @cached_property
     def at(self) -> dict[Site, list[ApiCall]]:

@@ -81,16 +81,12 @@ class _Named(Value):
 
     shown = "{0.name}"
     name: str
-    calls_project: bool = False
-
-    @property
-    def is_callee(self) -> bool:
-        return self.calls_project
+    is_callee: bool = False
 
 
 UNKNOWN = _Named("UNKNOWN")
 # A function that is left out of a choice.
-UNLISTED = _Named(f"one of more than {MAX_CALLEES} functions", calls_project=True)
+UNLISTED = _Named(f"one of more than {MAX_CALLEES} functions", is_callee=True)
 
 
 @frozen
@@ -263,12 +259,9 @@ class DeferredName(External):
     """A name of a project's module that was passed by; `base` can still be read."""
 
     shown = "{0.path} (its module was not read)"
+    is_callee = True  # it may be a function, which is read where the program calls it
     base: ModuleValue
     name: str
-
-    @property
-    def is_callee(self) -> bool:
-        return True  # it may be a function, which is read where the program calls it
 
 
 @frozen
