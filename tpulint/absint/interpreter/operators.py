@@ -467,8 +467,7 @@ def element_of(frame: Frame, value: Value, site: Site) -> Value:
     """Return one item of a loop over `value`; one over an object is recorded as a call of `for`."""
     if frame.recorded is not None and isinstance(value, ExternalObject):
         argument = Argument(None, "", value, site)
-        call = ApiCall(FOR, site, frame.context, (argument,), None, UNKNOWN)
-        frame.recorded.calls.append(call)
+        frame.recorded.calls.append(ApiCall(FOR, site, frame.context, (argument,)))
     return next_of(frame, value, site)
 
 
