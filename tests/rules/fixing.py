@@ -65,7 +65,7 @@ def fixed(block: Block, folder: Path, codes: Sequence[str] = tuple(CODES)) -> Fi
 
     def check(files: Mapping[str, bytes]) -> tuple[Sequence[Finding], Mapping[str, Source]]:
         result = driver.check(task, files)
-        return result.findings, result.sources
+        return result.findings, result.context.sources
 
     return fix_all(check, unsafe=True)
 

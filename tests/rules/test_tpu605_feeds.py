@@ -224,7 +224,7 @@ def test_unlikely_findings_are_shown_only_if_asked_for(lowest: Certainty, tmp_pa
     request = driver.Request(config, frozenset(["TPU605"]), (str(tmp_path),))
     result = driver.check(driver.discover(request))
     assert len(result.findings) == SHOWN[lowest]
-    assert not result.hidden
+    assert not result.context.hidden
 
 
 BUILDER = """

@@ -46,7 +46,6 @@ if TYPE_CHECKING:
     from tpulint.check.editor import EditorState, ProjectPrograms
     from tpulint.frontends.tensorflow.program import Program
     from tpulint.incremental.model import Failure
-    from tpulint.output.context import RenderContext
     from tpulint.syntax.lazy_module import Store
 
 
@@ -397,7 +396,5 @@ def resolve(
     return resolved(analysis, task, unsaved, memo)
 
 
-def render(
-    result: CheckResult, output_format: str, style: RenderContext, statistics: bool
-) -> tuple[str, list[str]]:
-    return rendered(result, output_format, style, statistics)
+def render(result: CheckResult, output_format: str, statistics: bool) -> tuple[str, list[str]]:
+    return rendered(result, output_format, statistics)

@@ -14,7 +14,7 @@ from tpulint.check.request import Request, one_per_directory
 from tpulint.config.keys import DECIDES
 from tpulint.diagnostics.resolve import free_trees, unsuppressed
 from tpulint.disk import REQUIREMENT_FILES
-from tpulint.finding import Certainty, Finding, UnfollowedCall
+from tpulint.finding import Certainty, Finding
 from tpulint.incremental.memo import Memo
 from tpulint.incremental.model import Analysis
 from tpulint.incremental.queries import KnownComments, with_fixes
@@ -30,30 +30,22 @@ if TYPE_CHECKING:
 
 
 class CheckResult(NamedTuple):
-    """The findings that remain, and by code how many possible ones are hidden.
+    """The findings that remain, and what is shown beside them.
 
-    failures: what was asked for and not done (exit status 2). warnings, messages: further lines
-    for standard error; a quiet check has no warnings. notes: such lines of a verbose check.
-    files: how many were checked; None: not counted. unparsed: how many of them are no
-    valid Python, with no finding that says so. times: seconds by rule. skipped: functions that
-    were reached and not followed, by the reason. unfollowed: calls that were not followed although
-    they may matter. unset: configuration keys without a value. coverage: what was read.
+    context: what a format may use. failures: what was asked for and not done (exit status 2).
+    warnings, messages: further lines for standard error; a quiet check has no warnings. notes: such
+    lines of a verbose check. times: seconds by rule. skipped: functions that were reached and not
+    followed, by the reason.
     """
 
-    hidden: Counter[str]
+    context: RenderContext
     findings: Sequence[Finding] = ()
-    sources: Mapping[str, Source] = MappingProxyType({})
     failures: tuple[Failure, ...] = ()
     warnings: tuple[str, ...] = ()
     messages: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
-    files: int | None = None
-    unparsed: int = 0
     times: Mapping[str, float] = MappingProxyType({})
     skipped: Mapping[str, int] = MappingProxyType({})
-    unfollowed: Sequence[UnfollowedCall] = ()
-    unset: frozenset[str] = frozenset()
-    coverage: Coverage | None = None
 
     def with_messages(self, messages: Iterable[str]) -> CheckResult:
         """Return the result with the messages that it does not have yet."""
@@ -102,7 +94,8 @@ def resolved(
     likely = (finding for finding in others if finding.certainty is not Certainty.UNLIKELY)
     hidden = Counter(finding.code for finding in likely)
     result = result_without_findings(analysis, task).with_messages(messages)
-    return result._replace(findings=reported, hidden=hidden, sources=sources, unparsed=unparsed)
+    context = result.context._replace(sources=sources, hidden=hidden, unparsed=unparsed)
+    return result._replace(findings=reported, context=context)
 
 
 def result_without_findings(analysis: Analysis, task: Task) -> CheckResult:
@@ -127,8 +120,7 @@ def result_without_findings(analysis: Analysis, task: Task) -> CheckResult:
         notes=(*notes, *(line for line in special if line not in notes), *map(str, unfollowed)),
         times=analysis.times,
         skipped=analysis.skipped,
-        unfollowed=unfollowed,
-        coverage=coverage,
+        context=result.context._replace(unfollowed=unfollowed, coverage=coverage),
     )
 
 
@@ -137,12 +129,10 @@ def initial_result(task: Task) -> CheckResult:
     config = task.request.config
     unset = (key for key in DECIDES if getattr(config, key.replace("-", "_")) is None)
     return CheckResult(
-        hidden=Counter(),
+        RenderContext(os.getcwd(), files=len(task.filenames), unset=frozenset(unset)),
         failures=(*plugins.active().failures, *task.failures),
         warnings=tuple(task.warnings),
         notes=tuple(task.notes),
-        files=len(task.filenames),
-        unset=frozenset(unset),
     )
 
 
@@ -220,38 +210,29 @@ def truncate_trace(finding: Finding) -> Finding:
 # The result in one of the output formats.
 
 
-def rendered(
-    result: CheckResult, output_format: str, style: RenderContext, statistics: bool
-) -> tuple[str, list[str]]:
-    """Return the findings as text in this style, and in messages what the format does not show."""
+def rendered(result: CheckResult, output_format: str, statistics: bool) -> tuple[str, list[str]]:
+    """Return the findings as text, and in messages what the format does not show."""
     from tpulint.output import summary
 
     messages: list[str] = []
     for_people = output_format in FOR_PEOPLE
-    context = style._replace(
-        sources=result.sources,
-        hidden=dict(result.hidden),
-        color=for_people and style.color,
+    context = result.context._replace(
+        color=for_people and result.context.color,
         unchecked=[Unchecked(str(part), getattr(part, "path", "")) for part in result.failures],
-        unparsed=result.unparsed,
-        files=result.files,
-        unset=result.unset,
-        links=for_people and style.links,
-        unfollowed=result.unfollowed,
-        coverage=result.coverage,
+        links=for_people and result.context.links,
     )
     if statistics:
         text = summary.statistics(result.findings, result.times, output_format)
-        messages += summary.coverage_lines(result.coverage, result.skipped)
-        messages += summary.unfollowed_rows(result.unfollowed)
+        messages += summary.coverage_lines(context.coverage, result.skipped)
+        messages += summary.unfollowed_rows(context.unfollowed)
     elif for_people and not result.findings:  # all formats for people end alike
         text = summary.summary((), context)
     else:
         text = load(output_format)(result.findings, context)
     # What the formats for people end with, for those that do not.
-    if not style.quiet and (not for_people or statistics):
-        if result.hidden:
-            messages += summary.hidden_lines(result.hidden, result.unset)
+    if not context.quiet and (not for_people or statistics):
+        if context.hidden:
+            messages += summary.hidden_lines(context.hidden, context.unset)
         if not statistics:
-            messages += summary.unfollowed_lines(result.unfollowed)
+            messages += summary.unfollowed_lines(context.unfollowed)
     return text, messages

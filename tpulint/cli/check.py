@@ -164,7 +164,7 @@ def write_baseline(options: argparse.Namespace, result: CheckResult) -> int:
 
     path = options.write_baseline
     write_messages(options, result)
-    write_file(path, baseline.write(result.findings, result.sources, path).encode())
+    write_file(path, baseline.write(result.findings, result.context.sources, path).encode())
     number = len(result.findings)
     if not options.quiet and not options.silent:
         print(f"Wrote {number} {'finding' if number == 1 else 'findings'} to {path}.")
@@ -174,11 +174,12 @@ def write_baseline(options: argparse.Namespace, result: CheckResult) -> int:
 def add_suppressions(options: argparse.Namespace, result: CheckResult) -> int:
     added = 0
     failures: list[FileFailure] = []
-    annotated = annotate(result.findings, result.sources, options.add_suppressions)
+    sources = result.context.sources
+    annotated = annotate(result.findings, sources, options.add_suppressions)
     for filename, (data, number) in annotated.items():
         if data is None:
             failures.append(FileFailure(filename, "no place for a suppression comment"))
-        elif failure := overwrite(filename, result.sources[filename], data):
+        elif failure := overwrite(filename, sources[filename], data):
             failures.append(failure)
         else:
             added += number
@@ -199,7 +200,7 @@ def fix(options: argparse.Namespace, task: driver.Task) -> int:
     def again(overlay: Mapping[str, bytes]) -> tuple[Sequence[Finding], Mapping[str, Source]]:
         nonlocal last
         last = driver.check(task, overlay)
-        return last.findings, last.sources
+        return last.findings, last.context.sources
 
     fixed = fix_all(again, options.unsafe_fixes)
     task.progress.end()

@@ -67,7 +67,7 @@ class Cells:
             return
         for failure in result.failures:
             print(f"tpulint: {failure}")
-        context = RenderContext(os.getcwd(), result.sources)
+        context = result.context
         for finding in result.findings:
             key = self._key(finding, context)
             cell, _ = context.place(finding.span.filename, finding.span.start)
@@ -224,7 +224,7 @@ def report_of(
             *session.warnings_without_rule(watch),
         ),
     )
-    written = text(ran, RenderContext(os.getcwd(), result.sources if result else {}))
+    written = text(ran, RenderContext(os.getcwd(), result.context.sources if result else {}))
     for name, number in getattr(shell.compile, "_filename_map", {}).items():
         written = written.replace(f"{name}:", f"In [{number}]:")
     return written

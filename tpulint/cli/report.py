@@ -16,7 +16,6 @@ from tpulint.config import ConfigError
 from tpulint.disk import is_inside, read_regular
 from tpulint.incremental.model import FileFailure
 from tpulint.output import ALIASES
-from tpulint.output.context import RenderContext
 from tpulint.output.text import shows_links, wanted
 from tpulint.source import Source
 
@@ -25,8 +24,7 @@ from tpulint.source import Source
 
 def report(options: argparse.Namespace, result: CheckResult, fixed: int, stream: TextIO) -> int:
     """Write the findings, and the messages to standard error; the answer is the exit status."""
-    style = RenderContext(
-        os.getcwd(),
+    context = result.context._replace(
         fixed=fixed,
         color=colored(options),
         width=WIDTH if options.output_file else width(),
@@ -34,7 +32,8 @@ def report(options: argparse.Namespace, result: CheckResult, fixed: int, stream:
         links=options.output_file is None and colored(options) and shows_links(sys.stdout),
     )
     output_format = ALIASES.get(options.output_format, options.output_format)
-    text, messages = driver.render(result, output_format, style, options.statistics)
+    result = result._replace(context=context)
+    text, messages = driver.render(result, output_format, options.statistics)
     write_messages(options, result.with_messages(messages))
     if options.output_file is not None or not options.silent:
         write_output(options, text, stream)

@@ -150,9 +150,10 @@ def check_files(
     result = driver.resolve(analysis, part, {}, Memo())
     unseen = (finding for finding in analysis.findings if finding.code in UNSEEN_AT_RUN_TIME)
     hints = [finding for finding in unseen if finding.span.filename in filenames]
-    number = sum(result.hidden[code] for code in UNSEEN_AT_RUN_TIME)
+    hidden = result.context.hidden
+    number = sum(hidden.get(code, 0) for code in UNSEEN_AT_RUN_TIME)
     shown = tuple(hints) if len(hints) == number else ()  # all of them, none of which is suppressed
-    checked_files = Checked(tuple(result.findings), len(filenames), result.hidden, shown)
+    checked_files = Checked(tuple(result.findings), len(filenames), hidden, shown)
     return checked_files, [*map(str, result.failures), *result.warnings, *result.messages]
 
 

@@ -128,7 +128,7 @@ class ServerProject:
         for path in large:
             reason = f"is not read: it is larger than {limit_of(path) // MEBIBYTE} MiB"
             findings[path] = [unreadable(shown(path), reason, 1, 1)]
-        sources = {os.path.abspath(name): source for name, source in result.sources.items()}
+        sources = {os.path.abspath(name): source for name, source in result.context.sources.items()}
         messages = tuple(map(str, result.failures))
         return Snapshot(findings, sources, messages, self._state.is_partial)
 
