@@ -15,12 +15,9 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-LANES = 128
-"""Elements of a row of a tile: the minor dimension is a multiple of it."""
-SUBLANES = 8
-"""Rows of a tile of 32-bit elements."""
-MOSTLY_PADDING = 8.0
-"""The factor from which padding is worth a change of a program."""
+LANES = 128  # elements of a row of a tile: the minor dimension is a multiple of it
+SUBLANES = 8  # rows of a tile of 32-bit elements
+MOSTLY_PADDING = 8.0  # the factor from which padding is worth a change of a program
 
 _BITS = {
     **dict.fromkeys(("bool", "pred", "int8", "s8", "uint8", "u8", "qint8", "quint8"), 8),

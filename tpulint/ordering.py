@@ -82,10 +82,8 @@ class CollectiveOperation(NamedTuple):
     """An operation that replicas carry out together (tpu_ops.py, distribute_lib.ReplicaContext)."""
 
     type: str
-    calls: frozenset[str]
-    """The last names of the public calls that end in it."""
-    agrees: bool
-    """It leaves every replica with the same."""
+    calls: frozenset[str]  # the last names of the public calls that end in it
+    agrees: bool  # it leaves every replica with the same
 
 
 _COLLECTIVE_OPERATIONS = (
@@ -186,12 +184,9 @@ class OrderGraph(Protocol[NodeT]):
 class Phase(enum.Enum):
     """The part of a step in which a host operation runs."""
 
-    BEFORE = "before"
-    """Before the device program: a head."""
-    AWAITED = "awaited"
-    """With the device program, which waits for it."""
-    AFTER = "after"
-    """After the device program, or beside it with nobody waiting."""
+    BEFORE = "before"  # before the device program: a head
+    AWAITED = "awaited"  # with the device program, which waits for it
+    AFTER = "after"  # after the device program, or beside it with nobody waiting
 
 
 class Placement(NamedTuple):
@@ -199,8 +194,7 @@ class Placement(NamedTuple):
 
     when: Phase
     is_definite: bool
-    is_last: bool = False
-    """Nothing on the device comes after it: it is a tail."""
+    is_last: bool = False  # nothing on the device comes after it: it is a tail
 
 
 # A host_call's and an eval_metrics': they get their tensors by the outfeed.

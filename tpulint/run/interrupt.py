@@ -34,12 +34,9 @@ _ASKED_FOR_CLASSES = (
 """Where C++ asks for a class, and ignores what that raises."""
 _INNERMOST = 4
 _LOOK = 0.02
-_HEARS = 0.2
-"""Seconds in which a main thread that runs Python has heard of it."""
-_STOPS = 0.5
-"""Seconds in which it has seen that what TensorFlow ran was ended."""
-_AGAIN = 5.0
-"""Seconds in which another Ctrl-C means that the first has not helped."""
+_HEARS = 0.2  # seconds in which a main thread that runs Python has heard of it
+_STOPS = 0.5  # seconds in which it has seen that what TensorFlow ran was ended
+_AGAIN = 5.0  # seconds in which another Ctrl-C means that the first has not helped
 _WORDS = 10.0
 """Seconds after which the last words are stuck: they need milliseconds, and a processor."""
 _MOST_PATIENCE = 10.0
@@ -54,14 +51,10 @@ class Interrupts:
         self.main = threading.main_thread().ident or 0
         self.came: list[float] = []
         """When each came to which the main thread has not reacted, and the newest."""
-        self.raised = 0
-        """The number of times that KeyboardInterrupt was raised in the main thread."""
-        self.seen = 0
-        """The part of them that an earlier Ctrl-C has caused."""
-        self.late = False
-        """True while KeyboardInterrupt is still due in the main thread."""
-        self.own = 0
-        """The number of times that we have raised it again."""
+        self.raised = 0  # the number of times that KeyboardInterrupt was raised in the main thread
+        self.seen = 0  # the part of them that an earlier Ctrl-C has caused
+        self.late = False  # True while KeyboardInterrupt is still due in the main thread
+        self.own = 0  # the number of times that we have raised it again
         self.listens = True
 
     def listen(self) -> None:

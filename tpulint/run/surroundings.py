@@ -31,8 +31,7 @@ class StandIns:
 
     def __init__(self, folder: str) -> None:
         self.folder = folder
-        self.used: dict[str, None] = {}
-        """The functions that the program has called, by name."""
+        self.used: dict[str, None] = {}  # the functions that the program has called, by name
         self._links: list[str] = []
         self._mounted: int | None = None
         """Drive's folder, opened and locked: other runs see that this one uses it."""
@@ -206,8 +205,7 @@ class StandIns:
             yield f"Stand-ins for what is missing here were used: {', '.join(self.used)}"
 
 
-_OURS = "/."
-"""How the target of a link to Drive ends: nobody writes one so by hand."""
+_OURS = "/."  # how the target of a link to Drive ends: nobody writes one so by hand
 
 
 def _is_ours(place: str) -> bool:
