@@ -26,15 +26,6 @@ def gc_disabled() -> Iterator[None]:
             gc.enable()
 
 
-@contextmanager
-def collected_never() -> Iterator[None]:
-    """Collect no garbage in a process that ends after this, not even as it ends."""
-    gc.disable()
-    yield
-    # What Python collects as it ends would not be used again.
-    gc.freeze()
-
-
 def collect_if_many() -> None:
     """Give back the memory of programs that were analyzed, where they have left many objects.
 

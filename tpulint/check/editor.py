@@ -278,7 +278,6 @@ def slice_for_file(job: Job, graph: ImportGraph, first: str) -> Job | None:
 
 
 def findings_in(findings: Iterable[Finding], path: str) -> Iterator[Finding]:
-    """Return the findings in the file at `path` (absolute)."""
     return (finding for finding in findings if is_in(finding, path))
 
 

@@ -197,7 +197,6 @@ _searcher: _Searcher | None = None
 
 
 def _begin(batch: Batch) -> None:
-    """Start a process that works for another."""
     global _searcher
     _searcher = _Searcher(batch)
     _begin_afresh()

@@ -41,8 +41,6 @@ if TYPE_CHECKING:
 
 # Which files can matter, and which names they spell.
 
-NO_FACTS: Mapping[str, FileFacts] = MappingProxyType({})
-
 
 class Prefiltered(NamedTuple):
     """The result of a search of the bytes of some files.
@@ -72,7 +70,7 @@ def prefilter(
     filenames: Sequence[str],
     targets: Targets,
     graph: import_graph.ImportGraph | None = None,
-    facts_by_name: Mapping[str, FileFacts] = NO_FACTS,
+    facts_by_name: Mapping[str, FileFacts] = MappingProxyType({}),
 ) -> Prefiltered:
     """Search the bytes of some files of the batch, less those whose facts are `known`.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import functools
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -11,13 +12,6 @@ from typing import Any, NoReturn
 from tpulint.codes import CODES
 from tpulint.config.keys import KEYS
 from tpulint.config.readers import nearest
-
-
-class Help(argparse.HelpFormatter):
-    """A help formatter with a given width, for argparse makes one for every option."""
-
-    def __init__(self, prog: str) -> None:
-        super().__init__(prog, width=columns())
 
 
 def columns() -> int:
@@ -35,7 +29,9 @@ class Parser(argparse.ArgumentParser):
     """Options are written out in full, as with ruff: a new one cannot change what a script says."""
 
     def __init__(self, **options: Any) -> None:
-        super().__init__(formatter_class=Help, allow_abbrev=False, **options)
+        # The width is given, for argparse makes a formatter for every option.
+        formatter = functools.partial(argparse.HelpFormatter, width=columns())
+        super().__init__(formatter_class=formatter, allow_abbrev=False, **options)
 
     def parse_known_args(  # type: ignore[override]
         self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None

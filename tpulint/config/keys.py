@@ -29,9 +29,9 @@ class ConfigKey(NamedTuple):
     name: str
     read: Callable[[object], object]
     schema: Mapping[str, object]
-    default: object
     example: str
     text: str
+    default: object = None
     scope: str = "file"
 
     @property
@@ -55,14 +55,7 @@ KINDS: Mapping[str, tuple[Callable[[object], object], Mapping[str, object]]] = {
 }
 # It is JSON: TOML takes a few milliseconds to import, in each run.
 KEYS: Mapping[str, ConfigKey] = {
-    name: ConfigKey(
-        name,
-        *KINDS[row["kind"]],
-        default=row.get("default"),
-        example=row["example"],
-        text=row["text"],
-        scope=row.get("scope", "file"),
-    )
+    name: ConfigKey(name, *KINDS[row.pop("kind")], **row)
     for name, row in json.loads(package_text(__file__, "keys.json")).items()
 }
 DEFAULT_EXCLUDE = readers.strings(KEYS["exclude"].default)

@@ -185,7 +185,6 @@ def decoded_facts(texts: Iterable[str]) -> list[FileFacts] | None:
 
 
 def dependencies_row(dependencies: DiskDependencies, paths: Paths) -> dict[str, object]:
-    """Return dependencies for JSON."""
     relative = paths.relative
     return {
         "files": {relative(path): digest for path, digest in dependencies.files.items()},
