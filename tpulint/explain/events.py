@@ -66,7 +66,7 @@ class Recorder:
         self.lanes: defaultdict[int, set[str]] = defaultdict(set)
         self.left_out: defaultdict[int, set[str]] = defaultdict(set)
         self.reached: dict[tuple[object, ...], Reached] = {}
-        self.calls: dict[tuple[PlaceNote, str, str], int] = {}  # of functions of the project
+        self.calls: Counter[tuple[PlaceNote, str, str]] = Counter()  # of functions of the project
         self.skipped_calls: set[str] = set()  # names of the file that were called, and it not read
         self._at_rows: dict[int, tuple[Statement, bool]] = {}
 
@@ -110,8 +110,7 @@ class Recorder:
         outcome = "followed" if followed else "not followed"
         reasons = [] if followed else frame.session.reasons(function)
         text = f"call of {function.name or 'a lambda'} ({where}): {', '.join([outcome, *reasons])}"
-        key = place_at(frame.site(-1)), frame.context.lane, text
-        self.calls[key] = self.calls.get(key, 0) + 1
+        self.calls[place_at(frame.site(-1)), frame.context.lane, text] += 1
 
     def events(self) -> list[EventNote]:
         """Return the calls of functions of the project at the statement."""

@@ -18,15 +18,7 @@ from tpulint.diagnostics.traces import callee_name
 from tpulint.finding import DEVICE_LANE, HOST_LANE, Certainty, Span
 from tpulint.frontends.tensorflow import map_facts
 from tpulint.frontends.tensorflow.program import Program
-from tpulint.map.lanes import (
-    EventBoxes,
-    OpenBox,
-    Part,
-    Regions,
-    asked_modes,
-    segment_node,
-    timeline,
-)
+from tpulint.map.lanes import EventBoxes, OpenBox, Part, asked_modes, segment_node, timeline
 from tpulint.map.pictures import model
 from tpulint.map.variables import variables_of
 from tpulint.ordering import Phase, Truth
@@ -91,7 +83,7 @@ class _Drawing:
         self.left_out: list[str] = []
         self.events = timeline(computation)
         self.moved = moved_calls(program, computation)
-        self._read()
+        self.lanes = EventBoxes(self.events, part, self.moved)
         self._fold()
         self.nodes = list(self._nodes())
         self.keys = frozenset(node.key for node in self.nodes)
@@ -100,13 +92,13 @@ class _Drawing:
         """Keep the control flow that holds a host cluster; where it is little, all on tensors."""
         hosts = [lane for lane in self.lanes.boxes if lane.kind in (model.CLUSTER, model.OUTFED)]
         holding = frozenset(key for lane in hosts for key in lane.regions)
-        on_tensors = self.regions.on_tensors()
+        on_tensors = self.lanes.regions.on_tensors()
         kept = holding | on_tensors
-        if kept != frozenset(self.regions.met):
-            self._read(kept)
+        if kept != frozenset(self.lanes.regions.met):
+            self.lanes = EventBoxes(self.events, self.part, self.moved, kept)
         if len(self.lanes.boxes) <= FOLDED:
             return
-        self._read(holding)
+        self.lanes = EventBoxes(self.events, self.part, self.moved, holding)
         folded = len(on_tensors - holding)
         if folded:
             plural = "bodies" if folded > 1 else "body"
@@ -114,10 +106,6 @@ class _Drawing:
                 f"{folded} {plural} of branches and loops without a host cluster: their operations"
                 " are counted in the segments around them"
             )
-
-    def _read(self, kept: frozenset[str] | None = None) -> None:
-        self.regions = Regions(kept)
-        self.lanes = EventBoxes(self.events, self.part, self.regions, self.moved)
 
     def finished(self) -> model.ComputationMap:
         variables, accesses, more = variables_of(
@@ -135,7 +123,7 @@ class _Drawing:
             self.computation.site.span,
             (_DOUBT,) if self.computation.certainty is Certainty.POSSIBLE else (),
             tuple(self.nodes),
-            self.regions.shown(key for node in self.nodes for key in node.regions),
+            self.lanes.regions.shown(key for node in self.nodes for key in node.regions),
             edges,
             variables,
             cycles,
@@ -434,19 +422,13 @@ def crossing(tensor: Tensor, name: str) -> model.Crossing:
 
 
 def _bytes(tensor: Tensor) -> int | None:
+    """Return the bytes; None where an element's vary, as a string's, or are less than one."""
     if tensor.sort != "tensor" or tensor.dtype is None or tensor.shape is None:
         return None
+    bits = BITS.fullmatch(tensor.dtype)
+    width = int(bits[1]) // 8 if bits else int(tensor.dtype == "bool")
     sizes = [size for size in tensor.shape if size is not None]
-    width = _width(tensor.dtype)
-    return None if width is None or len(sizes) < len(tensor.shape) else width * math.prod(sizes)
-
-
-def _width(dtype: str) -> int | None:
-    """Return the bytes of an element; None where they vary, as a string's, or are less than one."""
-    if dtype == "bool":
-        return 1
-    match = BITS.fullmatch(dtype)
-    return int(match[1]) // 8 or None if match else None
+    return width * math.prod(sizes) if width and len(sizes) == len(tensor.shape) else None
 
 
 def name_at(site: Site, *, anything: bool) -> str:

@@ -334,16 +334,20 @@ class EventBoxes:
 
     A cluster that is opened again at the same place, with the same function, is the same box: a
     helper that is called for each layer is read once for each of them. `moved` are the calls, by
-    identity, that soft placement moves to the host.
+    identity, that soft placement moves to the host; `kept` the regions that are not folded away.
     """
 
     def __init__(
-        self, events: list[Event], part: Part, regions: Regions, moved: frozenset[int]
+        self,
+        events: list[Event],
+        part: Part,
+        moved: frozenset[int],
+        kept: frozenset[str] | None = None,
     ) -> None:
         self.boxes: list[OpenBox] = []
         self.of_cluster: dict[int, str] = {}  # keys, by the cluster's identity
         self.of_event: dict[int, str] = {}  # keys, by the identity of an access or a call
-        self._regions = regions
+        self.regions = Regions(kept)
         self._moved = moved
         self._hosts: dict[tuple[object, ...], OpenBox] = {}
         self._segment: OpenBox | None = None
@@ -358,7 +362,7 @@ class EventBoxes:
         return f"call of {cluster}"
 
     def _open(self, cluster: Cluster) -> None:
-        around = self._regions.around(cluster.context)
+        around = self.regions.around(cluster.context)
         is_outer = cluster.parent is None
         kind = OUTFED if cluster.kind in map_facts.HOST_FUNCTIONS else CLUSTER
         identity = cluster.kind, cluster.site, repr(cluster.callee), around, is_outer
@@ -384,7 +388,7 @@ class EventBoxes:
         elif part.has(event.context, site_of(event)):
             if isinstance(event, ApiCall) and id(event) in self._moved:
                 # Soft placement moves it to the host, opposite the call.
-                around = self._regions.around(event.context)
+                around = self.regions.around(event.context)
                 box = self._host(CLUSTER, around, ("moved", event.site, around))
                 box.moved.append(event)
                 self._place(box, with_call=True)
@@ -406,7 +410,7 @@ class EventBoxes:
 
     def _segment_at(self, event: Event) -> OpenBox | None:
         """Return the segment of an event; one that builds nothing begins none."""
-        around = self._regions.around(event.context)
+        around = self.regions.around(event.context)
         if self._segment is None or self._segment.regions != around:
             if isinstance(event, ApiCall) and not builds(event):
                 return None

@@ -15,9 +15,6 @@ from tpulint.output.context import RenderContext
 # Every color of letters has a contrast of 4.5 or more to what is behind it (WCAG AA).
 SVG_STYLE = package_text(__file__, "picture.css")
 
-
-# The map as one picture that needs nothing else, in light and dark.
-
 Link = Callable[[Span], "str | None"]
 SEPARATION = 24.0
 
