@@ -159,7 +159,6 @@ class _Layout:
         self.lane = self.width - 2 * self.edge - NARROW_SHIFT if narrow else WIDE_LANE
         self.host = self.edge + (NARROW_SHIFT if narrow else WIDE_LANE + GAP)
         self.picture = Drawing(self.width, title=drawn.title)
-        self.alarmed = model.alarmed(drawn)
         self.y = 20.0
         self.boxes: dict[str, Box] = {}
         self.sent: dict[str, tuple[float, float]] = {}
@@ -225,7 +224,7 @@ class _Layout:
         self.then(self.boxes[node.key])
 
     def box(self, node: model.MapNode, x: float, y: float) -> Box:
-        style = f"{node.lane} {node.kind}" + (" alarm" if node.key in self.alarmed else "")
+        style = f"{node.lane} {node.kind}" + (" alarm" if node.key in self.drawn.alarmed else "")
         lines = model.box_lines(node, self.drawn.span, self.context)
         return boxed(lines, x, y, self.lane, style, node.span)
 
@@ -340,7 +339,7 @@ class _Layout:
     def spread(self, variable: model.MapVariable) -> None:
         """Draw the variable between the lanes, and beside it what each of them does with it."""
         y, inset = self.y, 24.0
-        alarm = " alarm" if variable.key in self.alarmed else ""
+        alarm = " alarm" if variable.key in self.drawn.alarmed else ""
         x, width = self.edge + self.lane + inset, GAP - 2 * inset
         name = boxed(self.name_of(variable), x, y, width, f"variable{alarm}", variable.span)
         sides: dict[str, Box] = {}
@@ -365,7 +364,7 @@ class _Layout:
         modes = {touch.mode for touch in model.touches_of(variable, lane)}
         heads = "end" if modes == {"write"} else "start" if modes == {"read"} else "both"
         style = "touch"
-        if variable.key in self.alarmed:
+        if variable.key in self.drawn.alarmed:
             heads = "start" if lane == DEVICE_LANE else "end"
             style = "alarm"
         inward = (side.right, name.x) if lane == DEVICE_LANE else (side.x, name.right)
@@ -376,7 +375,7 @@ class _Layout:
         lines = self.name_of(variable)
         for lane in (DEVICE_LANE, HOST_LANE):
             lines += self.touched(variable, lane, f"{lane}: ")
-        alarm = " alarm" if variable.key in self.alarmed else ""
+        alarm = " alarm" if variable.key in self.drawn.alarmed else ""
         width = self.width - 2 * self.edge
         box = boxed(lines, self.edge, self.y, width, f"variable{alarm}", variable.span)
         self.picture.boxes.append(box)

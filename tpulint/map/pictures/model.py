@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TypeVar
 
 from tpulint.absint.domain.site import shared_length
@@ -152,6 +153,11 @@ class ComputationMap:
     cycles: tuple[Cycle, ...] = ()
     left_out: tuple[str, ...] = ()
 
+    @cached_property
+    def alarmed(self) -> frozenset[str]:
+        """The keys of the nodes and variables in a cycle."""
+        return frozenset(wait.source for cycle in self.cycles for wait in cycle.waits)
+
     def edge(self, source: str, target: str) -> MapEdge | None:
         """Return the edge between two nodes, None where there is none."""
         return next((e for e in self.edges if (e.source, e.target) == (source, target)), None)
@@ -262,11 +268,6 @@ def arrow_words(edge: MapEdge | None) -> list[str]:
     if len(words) > MOST:
         words[MOST - 1 :] = [f"and {len(words) - MOST + 1} more"]
     return [*words, *([edge.label] if edge.label else [])]
-
-
-def alarmed(drawn: ComputationMap) -> frozenset[str]:
-    """Return the keys of the nodes and variables in a cycle."""
-    return frozenset(wait.source for cycle in drawn.cycles for wait in cycle.waits)
 
 
 def deadlock_words(cycle: Cycle) -> str:

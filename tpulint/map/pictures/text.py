@@ -28,7 +28,6 @@ class _Text:
         self.drawn = drawn
         self.context = context
         self.half = (context.width - len(GAP)) // 2
-        self.alarmed = model.alarmed(drawn)
 
     def lines(self) -> Iterator[str]:
         drawn = self.drawn
@@ -82,7 +81,7 @@ class _Text:
     def box(self, node: model.MapNode | None, indent: str) -> list[TextCell]:
         if node is None:
             return []
-        first = (RED, BOLD) if node.key in self.alarmed else (BOLD,)
+        first = (RED, BOLD) if node.key in self.drawn.alarmed else (BOLD,)
         title, *lines = model.box_lines(node, self.drawn.span, self.context)
         cells: list[TextCell] = [(f"{indent}{title.text}", first)]
         for line in lines:
@@ -92,7 +91,7 @@ class _Text:
         return cells
 
     def variable(self, variable: model.MapVariable) -> Iterator[str]:
-        held = variable.key in self.alarmed
+        held = variable.key in self.drawn.alarmed
         name = f"  {variable.name} ({variable.sort}) {self.place(variable.span)}"
         yield self.styled(name.rstrip(), *((RED, BOLD) if held else ()))
         for lane in (DEVICE_LANE, HOST_LANE):
@@ -168,7 +167,6 @@ class _Chart:
         self.left_out: list[str] = []
 
     def add(self, drawn: model.ComputationMap, key: str) -> None:
-        red = model.alarmed(drawn)
         names = {node.key: f"{key}n{number}" for number, node in enumerate(drawn.nodes)}
         for number, variable in enumerate(drawn.variables):
             names[variable.key] = f"{key}v{number}"
@@ -177,12 +175,12 @@ class _Chart:
             nodes = [node for node in drawn.nodes if node.lane == lane]
             if nodes:
                 self.lines.append(f'  subgraph {key}{lane} ["{label}"]')
-                self.lines += self.nested(nodes, drawn, names, red, f"{key}{lane}r")
+                self.lines += self.nested(nodes, drawn, names, f"{key}{lane}r")
                 self.lines.append("  end")
         for variable in drawn.variables:
             where = model.place(variable.span, drawn.span, self.context)
             label = _text(f"{variable.name}\n{variable.sort} {where}".rstrip())
-            style = ":::alarm" if variable.key in red else ""
+            style = ":::alarm" if variable.key in drawn.alarmed else ""
             self.lines.append(f'  {names[variable.key]}[("{label}")]{style}')
         self.lines.append("end")
         for edge in drawn.edges:
@@ -202,7 +200,6 @@ class _Chart:
         nodes: Iterable[model.MapNode],
         drawn: model.ComputationMap,
         names: dict[str, str],
-        red: frozenset[str],
         prefix: str,
     ) -> Iterator[str]:
         """Yield the nodes, in a subgraph for each body of control flow."""
@@ -218,7 +215,7 @@ class _Chart:
                 indent += "  "
                 count += 1
             if node is not None:
-                style = "alarm" if node.key in red else node.lane
+                style = "alarm" if node.key in drawn.alarmed else node.lane
                 lines = model.box_lines(node, drawn.span, self.context)
                 label = _text("\n".join(line.text for line in lines))
                 yield f'{indent}{names[node.key]}["{label}"]:::{style}'
