@@ -45,8 +45,8 @@ _JSON_API = re.compile(r"(?:/download|(/upload|/resumable/upload))?/storage/v1/(
 class StorageRequest(NamedTuple):
     """A request. `read(n)` returns up to n bytes of the body, none at its end.
 
-    The next call may use their memory again. It raises OSError if the connection ends before the
-    body does.
+    The next call may use their memory again. It raises BrokenBodyError if the connection ends
+    before the body does.
     """
 
     method: str
@@ -116,8 +116,6 @@ class StorageApi:
             if problem.status in (400, 403, 413, 503):
                 self.problems.setdefault(f"gs://: {problem}")
             return _failed(problem.status, str(problem))
-        except BrokenBodyError:
-            raise
         except (KeyError, TypeError, ValueError) as error:  # a request that makes no sense
             return _failed(400, f"{type(error).__name__}: {error}")
         except OSError as error:
@@ -394,8 +392,6 @@ class StorageApi:
             while block := request.read(_BLOCK_BYTES):
                 upload.file.write(block)
                 upload.size += len(block)
-        except BrokenBodyError:
-            raise
         except OSError:
             self._drop(number)
             raise
@@ -416,8 +412,8 @@ class StorageApi:
         return _json(resource(stored, hashes=hashes))
 
 
-class BrokenBodyError(OSError):
-    """The connection has ended before the body of a request."""
+class BrokenBodyError(Exception):
+    """The connection has ended before the body of a request: no error of the disk."""
 
 
 def bucket_of(target: str) -> str:

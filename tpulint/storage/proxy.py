@@ -200,7 +200,7 @@ class _Body:
                 try:
                     filled += self._read_into(self._block[filled:size])
                     continue
-                except (OSError, ValueError) as error:
+                except (OSError, EOFError, ValueError) as error:
                     self._broken = BrokenBodyError(str(error))
             if filled:  # it counts, and the next call raises
                 break
@@ -218,7 +218,7 @@ class _Body:
                 return 0
         number = self.file.readinto(block[: self.left])
         if not number:
-            raise BrokenBodyError("the connection has ended within a request")
+            raise EOFError("the connection has ended within a request")
         self.left -= number
         if not self.is_chunked:
             self.is_at_end = not self.left
