@@ -89,7 +89,10 @@ class _Explained(type):
             fault.place = place or user_location()
             text = explained(message, fault.rule, fault.place)
         if isinstance(fault, tf.errors.OpError):
-            _tensorflows_class(cls).__init__(fault, None, None, text)
+            # TensorFlow's own class among the bases takes (node_def, op, message).
+            bases = (base for base in cls.__mro__ if not issubclass(base, RuntimeFault))
+            own: Any = next(base for base in bases if issubclass(base, tf.errors.OpError))
+            own.__init__(fault, None, None, text)
         else:
             Exception.__init__(fault, text)
         return fault
@@ -148,15 +151,6 @@ def warn(warning: RuntimeFaultWarning) -> None:
 _listeners: Listeners[RuntimeFaultWarning] = Listeners()
 warnings_sent_to = _listeners.including
 """A context that passes each warning to a function, also those that a filter hides."""
-
-
-def _tensorflows_class(fault_class: type[Any]) -> Any:
-    """Return TensorFlow's own OpError among the bases of `fault_class`.
-
-    Its `__init__` takes (node_def, op, message).
-    """
-    candidates = (base for base in fault_class.__mro__ if not issubclass(base, RuntimeFault))
-    return next(base for base in candidates if issubclass(base, tf.errors.OpError))
 
 
 def explained(message: str, rule: str, place: str | None) -> str:

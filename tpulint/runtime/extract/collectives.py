@@ -130,7 +130,7 @@ def _loop_agreements(body: Region, variables: list[Truth]) -> list[Truth]:
         variables = carried
 
 
-def agreement_on_decision(region: Region, op: Operation, outer: Agreements) -> Truth:
+def _agreement_on_decision(region: Region, op: Operation, outer: Agreements) -> Truth:
     """Return whether all replicas take one branch of `op`, or make as many rounds of it."""
     if op.type in IF | CASE:
         return outer.get(op.inputs[0].name, Truth.MAYBE)
@@ -187,41 +187,49 @@ class Collective:
 
 def find_collectives(program: ReplicatedProgram) -> Iterator[Collective]:
     """Yield the collectives of `program`."""
-    return _collectives(program.region, agreements_on_inputs(program), program.num_replicas)
+    for visit in _visits(program.region, agreements_on_inputs(program)):
+        if visit.op.type not in COLLECTIVES:
+            continue
+        site: RegionSite = ()
+        decisions: list[Decision] = []
+        alike = Truth.YES
+        for outer, number in visit.around:
+            site = (*site, outer.op.name)
+            # A call is no decision: every replica goes into it.
+            if not is_call(outer.op):
+                loops = sum(decision.branch is None for decision in decisions)
+                branch = None if outer.op.type in WHILE else number
+                decisions.append(Decision(site, outer.op, loops, branch))
+                alike = all3([alike, _agreement_on_decision(outer.region, outer.op, outer.agreed)])
+            site = (*site, number)
+        groups = _groups(visit.op, program.num_replicas)
+        yield Collective((*site, visit.op.name), visit.op, groups, tuple(decisions), alike)
 
 
-def _collectives(
-    region: Region,
-    inputs: Agreements,
-    replicas: int,
-    around: RegionSite = (),
-    decisions: tuple[Decision, ...] = (),
-    alike: Truth = Truth.YES,
-) -> Iterator[Collective]:
-    """Yield the collectives of `region`, of the site `around`, behind `decisions`.
+class _Visit(NamedTuple):
+    """An operation of `region`, and what is agreed on there.
 
-    `alike` is whether all replicas decide alike.
+    `around` has the visits of the calls, loops and conditionals around it, outermost first, each
+    with the number of its body that holds the next one.
     """
+
+    region: Region
+    op: Operation
+    agreed: Agreements
+    around: tuple[tuple[_Visit, int], ...]
+
+
+def _visits(
+    region: Region, inputs: Agreements, around: tuple[tuple[_Visit, int], ...] = ()
+) -> Iterator[_Visit]:
+    """Yield the operations of `region`, each before those in its bodies."""
     agreed = agreements(region, inputs)
     for op in region.ops:
-        site = (*around, op.name)
-        if op.type in COLLECTIVES:
-            yield Collective(site, op, _groups(op, replicas), decisions, alike)
-        held = bodies(region, op)
-        # A call is no decision: every replica goes into it.
-        is_decision = bool(held) and not is_call(op)
-        inside = all3([alike, agreement_on_decision(region, op, agreed)]) if is_decision else alike
-        loops = sum(decision.branch is None for decision in decisions)
-        for number, body in enumerate(held):
-            decision = Decision(site, op, loops, None if op.type in WHILE else number)
-            yield from _collectives(
-                body,
-                agreements_in_body(region, op, body, agreed),
-                replicas,
-                (*site, number),
-                (*decisions, decision) if is_decision else decisions,
-                inside,
-            )
+        visit = _Visit(region, op, agreed, around)
+        yield visit
+        for number, body in enumerate(bodies(region, op)):
+            handed_in = agreements_in_body(region, op, body, agreed)
+            yield from _visits(body, handed_in, (*around, (visit, number)))
 
 
 def _groups(op: Operation, replicas: int) -> Groups:
@@ -248,21 +256,10 @@ def equal_draws(program: ReplicatedProgram) -> Iterator[Operation]:
     """Yield the stateless draws of random numbers that have the same seed on all replicas."""
     if program.num_replicas == 1:
         return
-    for _, op, agreed in _walk_with_agreements(program.region, agreements_on_inputs(program)):
+    for _, op, agreed, _ in _visits(program.region, agreements_on_inputs(program)):
         seeds = [op.inputs[place].name for place in _SEEDS.get(op.type, ())]
         if seeds and all(agreed.get(name) is Truth.YES for name in seeds):
             yield op
-
-
-def _walk_with_agreements(
-    region: Region, inputs: Agreements
-) -> Iterator[tuple[Region, Operation, Agreements]]:
-    """Yield the operations of `region`, each before those in its bodies, with what is agreed on."""
-    agreed = agreements(region, inputs)
-    for op in region.ops:
-        yield region, op, agreed
-        for body in bodies(region, op):
-            yield from _walk_with_agreements(body, agreements_in_body(region, op, body, agreed))
 
 
 class CopyUses(NamedTuple):
@@ -282,7 +279,7 @@ def uses_of_copies(program: ReplicatedProgram) -> CopyUses:
     """Return what `program` does with the copies of its mirrored variables."""
     # A function that is called twice may get values that differ at one of the calls only.
     differ: set[tuple[Graph, str]] = set()
-    for region, op, agreed in _walk_with_agreements(program.region, agreements_on_inputs(program)):
+    for region, op, agreed, _ in _visits(program.region, agreements_on_inputs(program)):
         names = (tensor.name for tensor in op.inputs)
         differ.update((region.graph, name) for name in names if agreed.get(name) is Truth.NO)
     writes: dict[str, Operation] = {}
