@@ -7,7 +7,7 @@ import tensorflow as tf
 
 from tpulint.ordering import Truth
 from tpulint.runtime.errors import DivergentCollectiveError
-from tpulint.runtime.execute.exchanges import CollectiveTracker
+from tpulint.runtime.execute.exchanges import RendezvousReports
 from tpulint.runtime.extract.collectives import Collective, Decision
 
 NAMES = [f"replica {number}" for number in range(4)]
@@ -27,7 +27,7 @@ def decision(branch: int | None) -> Decision:
 
 
 def test_replicas_that_all_arrive_wait_for_nobody() -> None:
-    attendance = CollectiveTracker([collective()], NAMES)
+    attendance = RendezvousReports([(collective(),)], NAMES, all_of_them=True)
     assert attendance.arrive(SITE, 0, ()) is None
     (wait,) = attendance.waits()
     assert (wait.lane, wait.held_up_by) == ("replica 0", "replica 1")
@@ -36,7 +36,9 @@ def test_replicas_that_all_arrive_wait_for_nobody() -> None:
 
 
 def test_groups_wait_apart() -> None:
-    attendance = CollectiveTracker([collective(groups=((0, 1), (2, 3)))], NAMES)
+    attendance = RendezvousReports(
+        [(collective(groups=((0, 1), (2, 3))),)], NAMES, all_of_them=True
+    )
     for replica in (0, 2, 3):
         assert attendance.arrive(SITE, replica, ()) is None
     assert [wait.held_up_by for wait in attendance.waits()] == ["replica 1"]
@@ -44,7 +46,7 @@ def test_groups_wait_apart() -> None:
 
 @pytest.mark.parametrize("decides_first", [True, False])
 def test_a_replica_in_another_branch_never_comes(decides_first: bool) -> None:
-    attendance = CollectiveTracker([collective(decision(branch=0))], NAMES)
+    attendance = RendezvousReports([(collective(decision(branch=0)),)], NAMES, all_of_them=True)
     steps = [
         lambda: attendance.decide(CONDITIONAL, 1, (), 1),
         lambda: attendance.arrive(SITE, 0, ()),
@@ -58,13 +60,13 @@ def test_a_replica_in_another_branch_never_comes(decides_first: bool) -> None:
 
 
 def test_a_replica_in_the_same_branch_may_still_come() -> None:
-    attendance = CollectiveTracker([collective(decision(branch=0))], NAMES)
+    attendance = RendezvousReports([(collective(decision(branch=0)),)], NAMES, all_of_them=True)
     assert attendance.decide(CONDITIONAL, 1, (), 0) is None
     assert attendance.arrive(SITE, 0, ()) is None
 
 
 def test_a_replica_that_has_ended_its_loop_never_comes() -> None:
-    attendance = CollectiveTracker([collective(decision(branch=None))], NAMES)
+    attendance = RendezvousReports([(collective(decision(branch=None)),)], NAMES, all_of_them=True)
     assert attendance.arrive(SITE, 0, (2,)) is None
     fault = attendance.decide(CONDITIONAL, 1, (), 2)
     assert fault is not None
@@ -73,7 +75,7 @@ def test_a_replica_that_has_ended_its_loop_never_comes() -> None:
 
 
 def test_the_next_step_begins_afresh() -> None:
-    attendance = CollectiveTracker([collective(decision(branch=0))], NAMES)
+    attendance = RendezvousReports([(collective(decision(branch=0)),)], NAMES, all_of_them=True)
     attendance.decide(CONDITIONAL, 1, (), 1)
     attendance.forget()
     assert attendance.arrive(SITE, 0, ()) is None

@@ -27,7 +27,7 @@ from tests.runtime.oracle.meeting_programs import (
 )
 from tpulint.ordering import Truth
 from tpulint.runtime.errors import DivergentCollectiveError
-from tpulint.runtime.execute.exchanges import CollectiveTracker
+from tpulint.runtime.execute.exchanges import RendezvousReports
 from tpulint.runtime.extract.collectives import Collective, Decision
 from tpulint.runtime.extract.region import Iteration, RegionSite
 
@@ -106,7 +106,8 @@ class _Run:
         self._collectives = {collective.site: collective for collective in collectives}
         assert len(self._collectives) == len(collectives)
         names = [f"replica {replica}" for replica in range(program.replicas)]
-        self._attendance = CollectiveTracker(collectives, names)
+        alone = [(collective,) for collective in collectives]
+        self._attendance = RendezvousReports(alone, names, all_of_them=True)
         self._come: dict[tuple[RegionSite, Iteration], set[int]] = {}
 
     def to_the_end(self) -> None:

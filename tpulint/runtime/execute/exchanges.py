@@ -333,18 +333,71 @@ class _LastDecision(NamedTuple):
     choice: int
 
 
-class CollectiveTracker:
-    """A thread-safe record; a replica reports on one site in the order of the iterations."""
+class RendezvousReports:
+    """A thread-safe record of the rendezvous of one step. One step runs at a time.
 
-    def __init__(self, collectives: Iterable[Collective], names: Sequence[str]) -> None:
+    A replica reports on one site in the order of the iterations. Only rendezvous that replicas can
+    miss are followed, unless `all_of_them` are wanted.
+    """
+
+    def __init__(
+        self, all_rendezvous: Iterable[Rendezvous], names: Sequence[str], *, all_of_them: bool
+    ) -> None:
         self._names = names
-        self._collectives = {collective.site: collective for collective in collectives}
+        self._collectives = {
+            collective.site: collective
+            for collective, *_ in all_rendezvous
+            if (collective.can_be_missed or all_of_them)
+            and any(len(group) > 1 for group in collective.groups)
+        }
         self._below: dict[RegionSite, list[Collective]] = defaultdict(list)
         for collective in self._collectives.values():
             for decision in collective.decisions:
                 self._below[decision.site].append(collective)
         self._lock = threading.Lock()
         self.forget()
+
+    def begin(self) -> list[Operation]:
+        """Return operations that forget the previous step."""
+        return [call_python(self.forget)] if self._collectives else []
+
+    def report_arrival(
+        self, site: RegionSite, images: TensorMap, waits_for: Sequence[Operation]
+    ) -> list[Operation]:
+        """Return operations that report a replica's arrival at the rendezvous at `site`."""
+        if site not in self._collectives:
+            return []
+        return [self._report(self.arrive, site, images, waits_for)]
+
+    def report_decision(
+        self,
+        site: RegionSite,
+        images: TensorMap,
+        choice: Tensor,
+        waits_for: Sequence[Operation] = (),
+    ) -> list[Operation]:
+        """Return operations that report the branch taken, or the rounds that a loop has made.
+
+        They must run in an iteration before anything of the next one does.
+        """
+        if site not in self._below:
+            return []
+        return [self._report(self.decide, site, images, waits_for, choice)]
+
+    def _report(
+        self,
+        note: Callable[..., DivergentCollectiveError | None],
+        site: RegionSite,
+        images: TensorMap,
+        waits_for: Sequence[Operation],
+        *choice: Tensor,
+    ) -> Operation:
+        def report(replica: Any, iteration: Any, *number: Any) -> None:
+            if fault := note(site, int(replica), tuple(iteration.tolist()), *map(int, number)):
+                raise token_for(fault)
+
+        where = [in_this_graph(images.replica), in_this_graph(images.iteration)]
+        return call_python(report, [*where, *choice], waits_for)
 
     def forget(self) -> None:
         """Forget the previous step."""
@@ -438,64 +491,3 @@ def _why_never(decision: Decision, taken: _LastDecision, iteration: Iteration) -
         times = "round" if taken.choice == 1 else "rounds"
         return f"has ended its loop {where} after {taken.choice} {times}"
     return f"has taken another branch of {where}"
-
-
-class RendezvousReports(CollectiveTracker):
-    """The rendezvous of one step. One step runs at a time.
-
-    Only those that replicas can miss are followed, unless `all_of_them` are wanted.
-    """
-
-    def __init__(
-        self, all_rendezvous: Iterable[Rendezvous], names: Sequence[str], *, all_of_them: bool
-    ) -> None:
-        collectives = (rendezvous[0] for rendezvous in all_rendezvous)
-        followed = (
-            collective
-            for collective in collectives
-            if (collective.can_be_missed or all_of_them)
-            and any(len(group) > 1 for group in collective.groups)
-        )
-        super().__init__(followed, names)
-
-    def begin(self) -> list[Operation]:
-        """Return operations that forget the previous step."""
-        return [call_python(self.forget)] if self._collectives else []
-
-    def report_arrival(
-        self, site: RegionSite, images: TensorMap, waits_for: Sequence[Operation]
-    ) -> list[Operation]:
-        """Return operations that report a replica's arrival at the rendezvous at `site`."""
-        if site not in self._collectives:
-            return []
-        return [self._report(self.arrive, site, images, waits_for)]
-
-    def report_decision(
-        self,
-        site: RegionSite,
-        images: TensorMap,
-        choice: Tensor,
-        waits_for: Sequence[Operation] = (),
-    ) -> list[Operation]:
-        """Return operations that report the branch taken, or the rounds that a loop has made.
-
-        They must run in an iteration before anything of the next one does.
-        """
-        if site not in self._below:
-            return []
-        return [self._report(self.decide, site, images, waits_for, choice)]
-
-    def _report(
-        self,
-        note: Callable[..., DivergentCollectiveError | None],
-        site: RegionSite,
-        images: TensorMap,
-        waits_for: Sequence[Operation],
-        *choice: Tensor,
-    ) -> Operation:
-        def report(replica: Any, iteration: Any, *number: Any) -> None:
-            if fault := note(site, int(replica), tuple(iteration.tolist()), *map(int, number)):
-                raise token_for(fault)
-
-        where = [in_this_graph(images.replica), in_this_graph(images.iteration)]
-        return call_python(report, [*where, *choice], waits_for)
