@@ -14,6 +14,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Hashable, Sequence
+from concurrent import futures
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -135,6 +136,7 @@ class Deadline:
     def __post_init__(self) -> None:
         self.watches = self.seconds is not None or self.may_wait
         self._tokens: list[str] = []
+        self._ended, self._failed = threading.Event(), threading.Event()
         self._begin()
 
     def begin(self) -> list[Operation]:
@@ -143,7 +145,7 @@ class Deadline:
 
     def end(self, waits_for: Sequence[Operation]) -> list[Operation]:
         """Return operations that report the end of the step."""
-        return [call_python(self._end, waits_for=waits_for)] if self.watches else []
+        return [call_python(self._ended.set, waits_for=waits_for)] if self.watches else []
 
     def watch(self, waits_for: Sequence[Operation]) -> list[Operation]:
         """Return operations that run until the step has ended, and fail when it takes too long."""
@@ -185,9 +187,9 @@ class Deadline:
         """Return `function(*arguments)`, or give it up when the step has taken too long."""
         key = object()
         self.waits[key] = wait
-        detached = waiting.DetachedCall(lambda: function(*arguments), f"tpulint {wait.lane}")
+        detached, _ = waiting.run_detached(lambda: function(*arguments), f"tpulint {wait.lane}")
         # In short turns: another function may fail the step meanwhile.
-        while not detached.ended.wait(min(_LOOK_SECONDS, max(self._left(), 0.0))):
+        while not futures.wait([detached], min(_LOOK_SECONDS, max(self._left(), 0.0))).done:
             if self._left() <= 0 or self._failed.is_set():
                 raise self._expire()
         self.waits.pop(key, None)
@@ -195,13 +197,10 @@ class Deadline:
 
     def _begin(self) -> None:
         self._began = time.monotonic()
-        self._ended = threading.Event()
-        self._failed = threading.Event()
+        self._ended.clear()
+        self._failed.clear()
         self._limit = waiting.WaitLimit()
         self.waits.clear()
-
-    def _end(self) -> None:
-        self._ended.set()
 
     def _left(self) -> float:
         """Return the seconds that the step still has."""

@@ -27,6 +27,8 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from concurrent import futures
+from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any
 
@@ -347,14 +349,13 @@ def run_watched(function: Callable[..., Any], *args: Any) -> Any:
         # A further thread is free: whatever this calls can go on.
         if len(_runners) < num_threads():
             return function(*args)
-        call = DetachedCall(lambda: function(*args))
-        _runners[thread] = call.thread
+        call, _runners[thread] = run_detached(lambda: function(*args))
         waits: dict[int, Awaited] = {}
-        probes: list[DetachedCall] = []
-        while not call.ended.wait(_POOL_LOOK_SECONDS):
+        probes: list[Future[Any]] = []
+        while not futures.wait([call], _POOL_LOOK_SECONDS).done:
             now = _waits_of_all_threads()
             # There was a free thread, or not all wait for the same as before.
-            if not now or now != waits or any(probe.ended.is_set() for probe in probes):
+            if not now or now != waits or any(probe.done() for probe in probes):
                 waits, probes = now, []
                 since, computed = time.monotonic(), time.process_time()
                 continue
@@ -362,7 +363,8 @@ def run_watched(function: Callable[..., Any], *args: Any) -> Any:
             # A probe takes a thread as soon as one is free, so that it shows progress; it costs
             # one, so not at once.
             if seconds > _FOREVER_SECONDS / 2 and not probes:
-                probes = list(map(DetachedCall, {awaited.probe for awaited in waits.values()}))
+                needed = {awaited.probe for awaited in waits.values()}
+                probes = [run_detached(probe)[0] for probe in needed]
             is_idle = time.process_time() - computed < _POOL_IDLE_SHARE * seconds
             if seconds > _FOREVER_SECONDS and is_idle:
                 raise _starved(waits)
@@ -394,29 +396,20 @@ def _starved(waits: Mapping[int, Awaited]) -> FaultToken:
     return token_for(DeadlockError(message, place=place, rule=""))
 
 
-class DetachedCall:
-    """A function that runs in a thread of its own, abandoned if no other thread waits for it."""
+def run_detached(function: Callable[[], Any], name: str = "tpulint") -> tuple[Future[Any], int]:
+    """Run a function in a thread of its own, abandoned if no other thread waits for it.
 
-    def __init__(self, function: Callable[[], Any], name: str = "tpulint") -> None:
-        self._function = function
-        self._results: list[Any] = []
-        self._errors: list[BaseException] = []
-        self.ended = threading.Event()
-        # A daemon, since a function that never returns must not keep the process.
-        started = threading.Thread(target=self._run, daemon=True, name=name)
-        started.start()
-        self.thread = started.ident or 0
+    Return its future, and the number of the thread.
+    """
+    future = Future[Any]()
 
-    def result(self) -> Any:
-        """Return its result, or raise its exception."""
-        if self._errors:
-            raise self._errors[0]
-        return self._results[0]
-
-    def _run(self) -> None:
+    def run() -> None:
         try:
-            self._results.append(self._function())
+            future.set_result(function())
         except BaseException as error:  # it is raised again in the thread that waits
-            self._errors.append(error)
-        finally:
-            self.ended.set()
+            future.set_exception(error)
+
+    # A daemon, since a function that never returns must not keep the process.
+    thread = threading.Thread(target=run, daemon=True, name=name)
+    thread.start()
+    return future, thread.ident or 0
