@@ -6,23 +6,27 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping, Sequence, Sized
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Concatenate, NamedTuple, ParamSpec, Protocol, TypeVar
+from typing import Concatenate, NamedTuple, ParamSpec, TypeVar
 
 from tpulint.absint.domain.events import Computation
 from tpulint.absint.domain.program import ProgramEvents
 from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.values import UNKNOWN, Opaque, Partial
 from tpulint.finding import Certainty
-from tpulint.frontends.tensorflow.knowledge import tf_names
-from tpulint.frontends.tensorflow.knowledge.strategies import INITIALIZES
+from tpulint.frontends.tensorflow.knowledge import strategies, tf_names
 from tpulint.frontends.tensorflow.spelling_search import Spelled
 from tpulint.frontends.tensorflow.strategy import is_of_tpu
 from tpulint.frontends.tensorflow.target_release import Targets
 
 # Who calls one of these runs something on a TPU.
-MARKS = tf_names.TPU_STRATEGIES | tf_names.UNMISTAKABLE | INITIALIZES | {"TPUClusterResolver"}
+MARKS = (
+    tf_names.TPU_STRATEGIES
+    | tf_names.UNMISTAKABLE
+    | strategies.INITIALIZES
+    | {"TPUClusterResolver"}
+)
 
 
 class Unreached(NamedTuple):
@@ -74,10 +78,8 @@ def answered_once(
     return answer
 
 
-class Shortenable(Sized, Protocol):
-    """A list of anything."""
-
-    def __delitem__(self, key: slice, /) -> None: ...
+# The lists of a program to which the reading of a root adds.
+LISTS = tf_names.words("computations orphan_clusters calls uses accesses unsure_feeds feeds")
 
 
 class Checkpoint:
@@ -85,31 +87,19 @@ class Checkpoint:
 
     def __init__(self, program: ProgramEvents) -> None:
         self._program = program
-        self._lengths = [len(records) for records in self._lists()]
-
-    def _lists(self) -> tuple[Shortenable, ...]:
-        program = self._program
-        return (
-            program.computations,
-            program.orphan_clusters,
-            program.calls,
-            program.uses,
-            program.accesses,
-            program.unsure_feeds,
-            program.feeds,
-        )
+        self._lengths = {name: len(getattr(program, name)) for name in LISTS}
 
     def roll_back(self) -> None:
         """Forget what was found since."""
-        for records, length in zip(self._lists(), self._lengths, strict=True):
-            del records[length:]
+        for name, length in self._lengths.items():
+            del getattr(self._program, name)[length:]
 
     def opened_clusters(self) -> bool:
         """Return whether host clusters were opened since (those of a host_call need no more)."""
         clusters = [
             cluster for computation in self._computations() for cluster in computation.clusters
         ]
-        clusters += self._program.orphan_clusters[self._lengths[1] :]
+        clusters += self._program.orphan_clusters[self._lengths["orphan_clusters"] :]
         return any(cluster.kind.endswith("outside_compilation") for cluster in clusters)
 
     def has_call(self, name: str) -> bool:
@@ -123,12 +113,12 @@ class Checkpoint:
         return any(
             call.last == "experimental_set_strategy"
             and any(map(is_of_tpu, (call.value("strategy", 0) or UNKNOWN).options))
-            for call in self._program.calls[self._lengths[2] :]
+            for call in self._program.calls[self._lengths["calls"] :]
         )
 
     def left_open(self) -> bool:
         """Return whether a computation or a feed since depends on what only callers know."""
-        return len(self._program.unsure_feeds) > self._lengths[-2] or any(
+        return len(self._program.unsure_feeds) > self._lengths["unsure_feeds"] or any(
             computation.certainty is Certainty.POSSIBLE or isinstance(computation.callee, Opaque)
             for computation in self._computations()
         )
@@ -140,7 +130,7 @@ class Checkpoint:
             for computation in self._computations()
         ):
             return True
-        for feed in self._program.feeds[self._lengths[-1] :]:
+        for feed in self._program.feeds[self._lengths["feeds"] :]:
             value = feed.function or feed.data
             while isinstance(value, Partial):
                 value = value.function
@@ -150,4 +140,4 @@ class Checkpoint:
 
     def _computations(self) -> Sequence[Computation]:
         """Return the computations since."""
-        return self._program.computations[self._lengths[0] :]
+        return self._program.computations[self._lengths["computations"] :]

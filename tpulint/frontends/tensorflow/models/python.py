@@ -361,12 +361,9 @@ def _parse_args(call: Call) -> Value:
     return parsed
 
 
-@model("builtins.next", "builtins.iter")
+@model("builtins.next")
 def _next(call: Call) -> Value:
-    """next(iterator), and iter(iterable) as the iterable itself."""
-    if not call.arguments or call.name == "iter":
-        return call.values[0] if call.arguments else UNKNOWN
-    return operators.next_of(call.frame, call.values[0], call.site)
+    return operators.next_of(call.frame, call.values[0], call.site) if call.values else UNKNOWN
 
 
 @model("functools.wraps")
