@@ -7,8 +7,7 @@ from inspect import Parameter, Signature
 from tpulint.absint.domain.events import Arguments
 from tpulint.absint.domain.objects import Class, Function, Instance, mro
 from tpulint.absint.domain.values import Bound, Partial, Value
-from tpulint.frontends.tensorflow.knowledge import tf_names
-from tpulint.frontends.tensorflow.knowledge.tables import function_preserving
+from tpulint.frontends.tensorflow.knowledge import tables, tf_names
 from tpulint.syntax import ir
 from tpulint.syntax.nodes import CallNode, Expression, last_name
 
@@ -80,7 +79,7 @@ def call_method(cls: Class) -> Value | None:
 def _keeps(decorator: Expression) -> bool:
     """Return whether a decorator leaves the parameters as they are."""
     name = last_name(decorator.callee if isinstance(decorator, CallNode) else decorator)
-    return name in tf_names.TRACERS or name in function_preserving() or name in _METHODS
+    return name in tf_names.TRACERS or name in tables.function_preserving() or name in _METHODS
 
 
 _METHODS = ("staticmethod", "classmethod", "cache", "contextmanager")

@@ -18,7 +18,6 @@ from tpulint.absint.domain.site import Module, Site
 from tpulint.absint.domain.structures import MAX_STRUCTURE_DEPTH, STRUCTURES, parts
 from tpulint.absint.domain.values import NONE, UNKNOWN, Bound, External, ModuleValue, Partial, Value
 from tpulint.absint.interpreter import calls, context_managers
-from tpulint.absint.interpreter.calls import opaque_arguments
 from tpulint.absint.interpreter.frame import Frame, Observer, combine
 from tpulint.absint.interpreter.interpreter import Interpreter, call_with_deep_stack
 from tpulint.absint.resolver.import_graph import Files, importers
@@ -28,12 +27,10 @@ from tpulint.file_facts import home_of, is_script, is_test
 from tpulint.finding import Certainty
 from tpulint.frontends import used_by
 from tpulint.frontends.settings import Settings
-from tpulint.frontends.tensorflow import deferred, prefilter
-from tpulint.frontends.tensorflow.branch_tests import NO_TPU
+from tpulint.frontends.tensorflow import branch_tests, deferred, prefilter
 from tpulint.frontends.tensorflow.knowledge import tf_names
-from tpulint.frontends.tensorflow.models import estimators
+from tpulint.frontends.tensorflow.models import estimators, feeds
 from tpulint.frontends.tensorflow.models.entry_points import trace
-from tpulint.frontends.tensorflow.models.feeds import read_uncalled_input_fns
 from tpulint.frontends.tensorflow.models.table import Call
 from tpulint.frontends.tensorflow.program import Checkpoint, Program, Unreached
 from tpulint.ordering import reachable
@@ -159,7 +156,7 @@ def read_all(
     for function in list(interpreter.closures.values()):
         if not makes_spec(function):
             _read_function(interpreter, function, None, names)
-    read_uncalled_input_fns(interpreter, modules)
+    feeds.read_uncalled_input_fns(interpreter, modules)
 
 
 class UncalledMethod(NamedTuple):
@@ -338,7 +335,7 @@ def _read_once(
     if makes_spec(function) or _leads_to_spec(function):
         _read_model_fn(frame, function, receiver, site)
         return NONE
-    result = calls.call_function(frame, function, opaque_arguments(function, receiver), site)
+    result = calls.call_function(frame, function, calls.opaque_arguments(function, receiver), site)
     _read_escaped(frame, result, site, names)
     return result
 
@@ -391,7 +388,7 @@ def _read_escaped(frame: Frame, result: Value, site: Site, names: frozenset[str]
             _read_model_fn(frame, function, None, site)
         else:
             receiver = value.receiver if isinstance(value, Bound) else None
-            calls.call_function(frame, function, opaque_arguments(function, receiver), site)
+            calls.call_function(frame, function, calls.opaque_arguments(function, receiver), site)
 
 
 def _calls_step(function: Function) -> bool:
@@ -421,7 +418,7 @@ def drop_disabled_estimators(program: Program, disk: Disk) -> None:
     for call in program.all_calls():
         if call.last == "TPUEstimator":
             use_tpu = call.argument("use_tpu", 4)
-            is_refused = use_tpu is not None and use_tpu.value in NO_TPU
+            is_refused = use_tpu is not None and use_tpu.value in branch_tests.NO_TPU
             says.setdefault(home_of(call.site.module.path, disk), set()).add(is_refused)
     without = {home for home, answers in says.items() if answers == {True}}
     if without:

@@ -21,20 +21,15 @@ from tpulint.absint.domain.events import ApiCall, Arguments, Computation, Contex
 from tpulint.absint.domain.objects import Class, ExternalObject, Function, Instance, Sequence, mro
 from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.values import NONE, UNKNOWN, Bound, Const, External, Opaque, Text, Value
-from tpulint.absint.interpreter import attributes, transfer
+from tpulint.absint.interpreter import attributes, definitions, module_linking, transfer
 from tpulint.absint.interpreter.calls import call, traced
-from tpulint.absint.interpreter.definitions import unconverted
 from tpulint.absint.interpreter.frame import BUILTINS, Frame, Library, Options
-from tpulint.absint.interpreter.module_linking import Importer
 from tpulint.absint.resolver.project import Project
 from tpulint.frontends.settings import Settings
-from tpulint.frontends.tensorflow import branch_tests, keras_models, prefilter
-from tpulint.frontends.tensorflow.arity import misfit
+from tpulint.frontends.tensorflow import arity, branch_tests, keras_models, prefilter, shapes
 from tpulint.frontends.tensorflow.deferred import complete, force, is_in_program
 from tpulint.frontends.tensorflow.keras_models import CLASSES, is_dataset, is_model, keras_base
-from tpulint.frontends.tensorflow.knowledge import names, naming, tf_names
-from tpulint.frontends.tensorflow.knowledge.strategies import OF_ONE_TENSOR, PLAIN_DECORATORS
-from tpulint.frontends.tensorflow.shapes import shape_object
+from tpulint.frontends.tensorflow.knowledge import names, naming, strategies, tf_names
 from tpulint.frontends.tensorflow.strategy import Strategy, is_of_tpu, scope_strategy
 from tpulint.syntax.nodes import Expression
 
@@ -92,7 +87,7 @@ class Hooks(Library):
 
         That a program runs on a TPU is no doubt, but the premise of what is said of it.
         """
-        left = [callee for callee in callees if misfit(callee, args) is None] or callees
+        left = [callee for callee in callees if arity.misfit(callee, args) is None] or callees
         left = [callee for callee in left if not _is_left_aside(callee, context)] or left
         left = [callee for callee in left if not _is_made_elsewhere(callee, context)] or left
         if any(is_of_tpu(_strategy_of(callee)) for callee in left):
@@ -150,12 +145,12 @@ class Hooks(Library):
                     return attributes.get(frame, forced, name, site)
             return _attribute_of_object(frame, base, name, site)
         if isinstance(base, (Variable, Tensor)):
-            if name in OF_ONE_TENSOR:
+            if name in strategies.OF_ONE_TENSOR:
                 transfer.note_operands(frame, [base], (site,), name)
             if name == "dtype" and isinstance(base, Tensor) and base.dtype is not None:
                 return External(f"tensorflow.{base.dtype}")
             if name == "shape" and isinstance(base, Tensor) and base.shape is not None:
-                return shape_object(base.shape, site, frame.context)
+                return shapes.shape_object(base.shape, site, frame.context)
             if name in tf_names.STATIC_ATTRIBUTES:
                 return UNKNOWN
             if name in tf_names.MODEL_OUTPUTS and isinstance(base, Tensor):
@@ -201,15 +196,15 @@ class Hooks(Library):
         name = decorator.last
         if name in tf_names.TRACERS:
             is_plain = ("autograph", Const(False)) in options
-            return unconverted(traced(function)) if is_plain else traced(function)
+            return definitions.unconverted(traced(function)) if is_plain else traced(function)
         if name in tf_names.NOT_CONVERTED:
-            return unconverted(function)
+            return definitions.unconverted(function)
         if name in tf_names.OUTSIDE_COMPILATION:
             return values.Partial(decorator, (function,), ())
         return None
 
     def may_trace(self, decorator: str) -> bool:
-        return decorator not in PLAIN_DECORATORS
+        return decorator not in strategies.PLAIN_DECORATORS
 
     def instantiate(self, frame: Frame, cls: Class, args: Arguments, site: Site) -> Value | None:
         """Return TensorFlow's object for a class that projects copy into themselves."""
@@ -263,7 +258,7 @@ class Hooks(Library):
             return ConditionKey(ALTERNATIVE, tf_names.PREDICTION)
         return None
 
-    def follows(self, project: Project, path: str, asking: Importer | None) -> bool:
+    def follows(self, project: Project, path: str, asking: module_linking.Importer | None) -> bool:
         """Return whether the module at `path` is read.
 
         It is where it matters by itself, in what a TPU program runs (device code, host

@@ -12,17 +12,15 @@ from tpulint.absint.domain.objects import ExternalObject, Function, Instance, Ma
 from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.structures import parts, tensors
 from tpulint.absint.domain.values import NONE, UNKNOWN, Const, External, Opaque, Text, Value
-from tpulint.absint.interpreter import transfer
-from tpulint.absint.interpreter.expressions import truth
+from tpulint.absint.interpreter import expressions, transfer
 from tpulint.absint.interpreter.frame import Frame
 from tpulint.frontends.tensorflow import deferred
-from tpulint.frontends.tensorflow.knowledge import naming, tf_names
-from tpulint.frontends.tensorflow.knowledge.strategies import MODELS_WITH_VARIABLES
+from tpulint.frontends.tensorflow.knowledge import naming, strategies, tf_names
 from tpulint.frontends.tensorflow.knowledge.tf_names import SEQUENTIAL, TRAINING_ARGUMENT
 from tpulint.frontends.tensorflow.strategy import SCOPE, Strategy, is_of_tpu, scope_strategy
 
 CLASSES = tf_names.FUNCTIONAL | {SEQUENTIAL}
-MODELS = MODELS_WITH_VARIABLES | CLASSES | tf_names.PREMADE
+MODELS = strategies.MODELS_WITH_VARIABLES | CLASSES | tf_names.PREMADE
 # An attribute of an object of another library, which `compile` has shown to be a model.
 IS_MODEL = "compiled as a model"
 COMPILED_UNDER = "compiled under"
@@ -119,7 +117,7 @@ def is_made_with_weights(part: ExternalObject) -> bool:
 
     Hugging Face's models for TensorFlow load theirs.
     """
-    if ".applications." in part.path or part.last in MODELS_WITH_VARIABLES:
+    if ".applications." in part.path or part.last in strategies.MODELS_WITH_VARIABLES:
         return True
     # Packages that copy the models of keras/src/applications copy their arguments.
     has_top = any(keyword == "include_top" for keyword, _ in part.arguments)
@@ -443,7 +441,7 @@ def note_averages(
         if arg.keyword == TRAINING_ARGUMENT or (position == 1 and arg.keyword is None)
     ]
     is_training = next((value for value in values if value != NONE), _training_around(frame))
-    answers = [truth(is_trainable), truth(is_training)]
+    answers = [expressions.truth(is_trainable), expressions.truth(is_training)]
     if False not in answers:
         mode = events.MAYBE_AVERAGES if None in answers else AVERAGES
         transfer.access(frame, owned, mode, layer.last, site)

@@ -11,7 +11,6 @@ from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.values import NONE, UNKNOWN, Bound, Choice, Const, External, Text, Value
 from tpulint.absint.interpreter.transfer import each_tensor
 from tpulint.frontends.tensorflow.knowledge import tf_names
-from tpulint.frontends.tensorflow.knowledge.tf_names import is_tensorflow
 
 Shape = tuple["int | None", ...]
 
@@ -40,7 +39,7 @@ def gives_one_tensor(path: str) -> bool:
     last = path.rpartition(".")[2]
     if last == "shape":  # Keras's and NumPy's are tuples
         return path.endswith(("tensorflow.shape", ".v1.shape", ".v2.shape"))
-    return last in tf_names.ONE_TENSOR and is_tensorflow(path)
+    return last in tf_names.ONE_TENSOR and tf_names.is_tensorflow(path)
 
 
 def result_dtype(call: ApiCall) -> str | None:
@@ -49,7 +48,7 @@ def result_dtype(call: ApiCall) -> str | None:
     An operation on tensors of several dtypes, which fails, has none.
     """
     name = call.last
-    if not is_tensorflow(call.path):
+    if not tf_names.is_tensorflow(call.path):
         return None
     if name in tf_names.CASTS:
         return tf_names.CASTS[name]

@@ -26,7 +26,6 @@ from tpulint.absint.domain.objects import ContextManagerValue, Function, Mapping
 from tpulint.absint.domain.structures import all_tensors, parts, with_alternatives
 from tpulint.absint.domain.values import NONE, UNKNOWN, Bound, Choice, Const, External, Value, join
 from tpulint.absint.interpreter import calls, context_managers, expressions, transfer
-from tpulint.absint.interpreter.calls import traced
 from tpulint.absint.interpreter.frame import Frame
 from tpulint.frontends.tensorflow.knowledge.strategies import LOSSES_OF_MODEL
 from tpulint.frontends.tensorflow.knowledge.tf_names import ONE_TENSOR, TRACED_METHOD, is_tensorflow
@@ -91,7 +90,7 @@ def _function(call: Call) -> Value:
     if callee is None or callee == NONE:
         decorator = External(call.path)
         return values.Partial(decorator, (), (("autograph", Const(False)),)) if plain else decorator
-    function = traced(callee)
+    function = calls.traced(callee)
     if isinstance(callee, Bound) and isinstance(callee.function, External):
         return values.Partial(External(TRACED_METHOD), (callee,), ())
     if (

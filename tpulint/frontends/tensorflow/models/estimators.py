@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 
-from tpulint.absint.domain import objects, values
+from tpulint.absint.domain import objects, structures, values
 from tpulint.absint.domain.context import INIT_SCOPE, WITH, ConditionKey, Scope, cover
 from tpulint.absint.domain.events import ApiCall, Argument, Arguments, Computation, Context
 from tpulint.absint.domain.objects import ExternalObject, Instance, Mapping, Sequence, function_of
-from tpulint.absint.domain.structures import copied, is_scalar
 from tpulint.absint.domain.values import NONE, UNKNOWN, Const, External, Opaque, Value, join
 from tpulint.absint.interpreter import transfer
 from tpulint.frontends.tensorflow.branch_tests import NO_TPU, are_answered_differently
@@ -129,7 +128,7 @@ def _copy_params(call: Call, params: Value) -> Value:
     # Of others that are not seen, the input function gets what it gets of parameters.
     if isinstance(held, Mapping) and not held.items.keys().isdisjoint(tf_names.RESERVED):
         params = held
-    return copied(params, call.frame.context) if isinstance(params, Mapping) else params
+    return structures.copied(params, call.frame.context) if isinstance(params, Mapping) else params
 
 
 # tpu_estimator.py, `_OutfeedHostCall`: what `host_call` and `eval_metrics` are sent goes through
@@ -169,7 +168,7 @@ def _outfeed(call: Call, value: Value) -> Value:
         return value
     transfer.touch(call.frame, [value], call.site, "outfeed")
     tensor = transfer.result(call.frame, [value], call.site)
-    tensor.shape = () if is_scalar(value) else None
+    tensor.shape = () if structures.is_scalar(value) else None
     return tensor
 
 

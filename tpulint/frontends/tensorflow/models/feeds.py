@@ -17,10 +17,9 @@ from tpulint.absint.domain.values import NONE, UNKNOWN, Bound, Const, Opaque, Te
 from tpulint.absint.interpreter import calls, operators, transfer
 from tpulint.absint.interpreter.interpreter import Interpreter
 from tpulint.finding import Certainty
-from tpulint.frontends.tensorflow import keras_models, shapes
+from tpulint.frontends.tensorflow import hooks, keras_models, shapes
 from tpulint.frontends.tensorflow.arity import signature_of
 from tpulint.frontends.tensorflow.branch_tests import NO_TPU, is_kept_from_tpu, is_without_tpu
-from tpulint.frontends.tensorflow.hooks import COLUMN_LISTS
 from tpulint.frontends.tensorflow.knowledge import naming, tf_names
 from tpulint.frontends.tensorflow.knowledge.tables import LISTED_HERE
 from tpulint.frontends.tensorflow.models.strategies import methods
@@ -479,7 +478,7 @@ def _format(call: Call) -> Value | None:
 
 
 # pandas: a column of strings as a list, and what a lambda makes of each item.
-@model("?.apply", "?.map", *(f"?.{name}" for name in sorted(COLUMN_LISTS)))
+@model("?.apply", "?.map", *(f"?.{name}" for name in sorted(hooks.COLUMN_LISTS)))
 def _column(call: Call) -> Value | None:
     function = call.values[0] if call.values else None
     if isinstance(call.receiver, Text) and function is None:

@@ -21,13 +21,11 @@ from tpulint.absint.domain.values import NONE, UNKNOWN, Bound, Const, External, 
 from tpulint.absint.interpreter import attributes, calls, transfer
 from tpulint.absint.interpreter.frame import Frame
 from tpulint.finding import Certainty
-from tpulint.frontends.tensorflow import keras_models
-from tpulint.frontends.tensorflow.hooks import weights
+from tpulint.frontends.tensorflow import hooks, keras_models
 from tpulint.frontends.tensorflow.keras_models import LAYERS, is_model, is_sequential, keras_base
 from tpulint.frontends.tensorflow.knowledge import tf_names
-from tpulint.frontends.tensorflow.models import table
+from tpulint.frontends.tensorflow.models import feeds, table
 from tpulint.frontends.tensorflow.models.entry_points import trace
-from tpulint.frontends.tensorflow.models.feeds import batch_of_fit
 from tpulint.frontends.tensorflow.models.table import CALLABLE, Call, observe
 from tpulint.frontends.tensorflow.strategy import SCOPE
 
@@ -351,7 +349,7 @@ def _step(
         step = own if function_of(own) is not None else step
     pipeline = call.get("validation_data" if is_validation else "x", None if is_validation else 0)
     data = UNKNOWN if pipeline is None else call.force(pipeline)
-    rows = batch_of_fit(call, data, is_validation=is_validation)
+    rows = feeds.batch_of_fit(call, data, is_validation=is_validation)
     batch = [Argument(None, "", rows, call.site)]
     with frame.within(Scope(FUNCTION, call.site)):
         plain = (Scope(WITH, call.site, effect=UNCONVERTED),)
@@ -390,7 +388,7 @@ def _get_weights(call: Call) -> Value | None:
     owner = call.receiver
     if isinstance(owner, Instance) and not keras_base(owner):
         return None
-    weight = weights(owner) if isinstance(owner, ExternalObject) else UNKNOWN
+    weight = hooks.weights(owner) if isinstance(owner, ExternalObject) else UNKNOWN
     return Sequence("list", [weight], True, call.site)
 
 

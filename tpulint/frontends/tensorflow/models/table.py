@@ -51,8 +51,7 @@ from tpulint.absint.interpreter.frame import Frame
 from tpulint.finding import Certainty
 from tpulint.frontends.tensorflow import deferred
 from tpulint.frontends.tensorflow.keras_models import is_dataset, is_model, is_sequential
-from tpulint.frontends.tensorflow.knowledge import naming
-from tpulint.frontends.tensorflow.knowledge.tf_names import is_tensorflow
+from tpulint.frontends.tensorflow.knowledge import naming, tf_names
 from tpulint.frontends.tensorflow.strategy import Strategy
 
 CALLABLE = (Function, Bound, Partial)  # what a model may call with arguments of its own choice
@@ -189,7 +188,7 @@ def public_name(path: str) -> PublicName:
     if dotted.startswith(("tf.", "keras.")):
         is_exact = _PRIVATE.match(dotted) is None
     else:
-        is_exact = not (is_tensorflow(path) or _STAND_IN.search(dotted))
+        is_exact = not (tf_names.is_tensorflow(path) or _STAND_IN.search(dotted))
     return PublicName(dotted, dotted.rpartition(".")[2], is_exact)
 
 

@@ -6,15 +6,13 @@ With `reuse`, `get_variable` gives the variable of that name in the graph if the
 
 from __future__ import annotations
 
-from tpulint.absint.domain import objects
+from tpulint.absint.domain import objects, structures
 from tpulint.absint.domain.context import GRAPH, VARIABLE_SCOPE
 from tpulint.absint.domain.events import ApiCall, Argument, Arguments, Context, Tensor, Variable
 from tpulint.absint.domain.objects import Class, ExternalObject, Instance, Sequence, function_of
 from tpulint.absint.domain.site import Site
-from tpulint.absint.domain.structures import is_counter, uniform
 from tpulint.absint.domain.values import NONE, UNKNOWN, Const, External, Opaque, Value
-from tpulint.absint.interpreter import calls, transfer
-from tpulint.absint.interpreter.attributes import get
+from tpulint.absint.interpreter import attributes, calls, transfer
 from tpulint.finding import Certainty
 from tpulint.frontends.tensorflow.knowledge import tf_names
 from tpulint.frontends.tensorflow.models.table import CALLABLE, Call, model, observe
@@ -199,7 +197,7 @@ def _assign_result(call: Call, variable: Variable, result: Tensor) -> Tensor:
         result.operation.sources = ()  # it waits for the write, and takes no data
     if call.get("read_value") != Const(False):
         result.unread = variable if scope_strategy(variable.made) is None else None
-        result.uniform = is_counter(variable) and uniform(call.values)
+        result.uniform = structures.is_counter(variable) and structures.uniform(call.values)
     return result
 
 
@@ -246,7 +244,7 @@ def _update(call: Call) -> Value | None:
     _count(call, call.get("global_step", 1))
     counts = isinstance(optimizer.attributes.get("iterations"), Variable)
     if counts or "keras" in optimizer.path or ".optimizers." in f".{optimizer.path}.":
-        iterations = get(frame, optimizer, "iterations", call.site)
+        iterations = attributes.get(frame, optimizer, "iterations", call.site)
         assert isinstance(iterations, Variable)
         transfer.access(frame, iterations, "write", call.name, call.site)
     written = call.get("var_list", 1) if call.name == "minimize" else None
@@ -276,7 +274,7 @@ def _update_by_wrapped(call: Call) -> None:
     if not isinstance(call.receiver, ExternalObject):
         return
     for optimizer in (call.receiver.argument("opt", 0) or UNKNOWN).options:
-        method = get(call.frame, optimizer, UPDATES[0], call.site)
+        method = attributes.get(call.frame, optimizer, UPDATES[0], call.site)
         if not isinstance(optimizer, Instance) or function_of(method) is None:
             continue
         arguments = call.arguments
