@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from tpulint.absint.domain.context import LOOP
 from tpulint.absint.domain.events import Argument, Cluster, Computation, Tensor
@@ -10,11 +10,10 @@ from tpulint.absint.domain.structures import is_scalar, tensors
 from tpulint.absint.domain.values import MAX_ALTERNATIVES, NONE, UNKNOWN, Value
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.fixes import with_batch_dimension
-from tpulint.diagnostics.traces import device_step, in_argument
 from tpulint.frontends.tensorflow.knowledge.tf_names import is_tensorflow
 from tpulint.queries.certainty import on_tpu_if
 from tpulint.queries.entry_calls import broadcasts_input, host_calls, is_number
-from tpulint.rules.base import Applicability, Certainty, Program, Report, Rule, Severity, register
+from tpulint.rules.base import Applicability, Program, Report, Rule, Severity, register
 
 
 @register
@@ -31,71 +30,66 @@ class ScalarOutfeed(Rule):
             is_broadcast = broadcasts_input(program, computation.call)
             if is_broadcast:
                 continue
-            calls = computation.calls
-            # tensorflow_estimator/python/estimator/model_fn.py, `_validate_estimator_spec_loss`:
-            # the loss has one element, and its shape may be [1].
-            losses = _of_unknown_shape(
-                call.value("loss", 2) for call in calls if call.last == "TPUEstimatorSpec"
-            )
-            # tensorflow/core/ops/training_ops.cc: the rank of a learning rate is 0.
-            rates = _of_unknown_shape(
-                call.value("learning_rate", 0)
-                for call in calls
-                if call.last.endswith("Optimizer") and is_tensorflow(call.path)
-            )
-            for argument in cluster.arguments:
-                # tpu_estimator.py, `create_tpu_hostcall`, concatenates along axis 0. It refuses
-                # None, which is for other modes.
-                sent = [option for option in argument.value.options if option != NONE]
-                scalars = [it for it in sent if id(it) in losses | rates or _is_scalar_tensor(it)]
-                others = [option for option in sent if option not in scalars]
-                # Of too many items to keep, one may be what a loop made of these.
-                is_part = UNKNOWN in sent and len(sent) >= MAX_ALTERNATIVES
-                # A loop that reshapes scalars knows which values are some.
-                is_reshaped = any(_is_made_of(program, other, scalars) for other in others)
-                if not scalars or is_reshaped or is_part:
-                    continue
-                # A number fails, too: it has no dtype.
-                is_always = all(map(is_number, others))
-                are_sure = all(
-                    id(option) in rates or _is_scalar_tensor(option) for option in scalars
+            for sent, is_always, is_sure in scalars_sent(program, computation, cluster):
+                tensor = next(tensors(sent.value))
+                assert tensor.site is not None
+                culprit, module = traces.in_argument(sent, tensor), sent.site.module
+                name = (not culprit.is_holder and culprit.name) or sent.keyword or ""
+                report(
+                    culprit.span,
+                    f"{f'`{name}`' if name else 'this value'} {'is' if is_always else 'may be'} a"
+                    f" scalar, but tensors of `{cluster.kind}` are concatenated over the replicas"
+                    f" along their first dimension: pass `tf.reshape({name or 'x'}, [1])`",
+                    certainty=on_tpu_if(
+                        computation,
+                        cluster.context,
+                        is_always,
+                        is_sure,
+                        is_broadcast is False,
+                        _is_sent(sent, cluster),
+                    ),
+                    trace=(
+                        traces.entry(computation),
+                        traces.device_step(tensor.site, "has no batch dimension"),
+                    ),
+                    doubt="" if is_sure else "unless its shape is `[1]`",
+                    fix=None if culprit.is_holder else with_batch_dimension(module, culprit.span),
                 )
-                certainty = on_tpu_if(
-                    computation,
-                    cluster.context,
-                    is_always,
-                    are_sure,
-                    is_broadcast is False,
-                    _is_sent(argument, cluster),
-                )
-                verb = "is" if is_always else "may be"
-                doubt = "" if are_sure else "unless its shape is `[1]`"
-                _report(computation, cluster, argument, verb, certainty, doubt, report)
 
 
-def _report(
-    computation: Computation,
-    cluster: Cluster,
-    sent: Argument,
-    verb: str,
-    certainty: Certainty,
-    doubt: str,
-    report: Report,
-) -> None:
-    tensor = next(tensors(sent.value))
-    assert tensor.site is not None
-    culprit = in_argument(sent, tensor)
-    name = (not culprit.is_holder and culprit.name) or sent.keyword or ""
-    report(
-        culprit.span,
-        f"{f'`{name}`' if name else 'this value'} {verb} a scalar, but tensors of"
-        f" `{cluster.kind}` are concatenated over the replicas along their first dimension: pass"
-        f" `tf.reshape({name or 'x'}, [1])`",
-        certainty=certainty,
-        trace=(traces.entry(computation), device_step(tensor.site, "has no batch dimension")),
-        doubt=doubt,
-        fix=None if culprit.is_holder else with_batch_dimension(sent.site.module, culprit.span),
+def scalars_sent(
+    program: Program, computation: Computation, cluster: Cluster
+) -> Iterator[tuple[Argument, bool, bool]]:
+    """Yield the arguments that are scalars, each with whether it always is one, and surely.
+
+    A loss may have the shape [1].
+    """
+    calls = computation.calls
+    # tensorflow_estimator/python/estimator/model_fn.py, `_validate_estimator_spec_loss`:
+    # the loss has one element, and its shape may be [1].
+    losses = _of_unknown_shape(
+        call.value("loss", 2) for call in calls if call.last == "TPUEstimatorSpec"
     )
+    # tensorflow/core/ops/training_ops.cc: the rank of a learning rate is 0.
+    rates = _of_unknown_shape(
+        call.value("learning_rate", 0)
+        for call in calls
+        if call.last.endswith("Optimizer") and is_tensorflow(call.path)
+    )
+    for argument in cluster.arguments:
+        # tpu_estimator.py, `create_tpu_hostcall`, concatenates along axis 0. It refuses None, which
+        # is for other modes.
+        sent = [option for option in argument.value.options if option != NONE]
+        scalars = [it for it in sent if id(it) in losses | rates or _is_scalar_tensor(it)]
+        others = [option for option in sent if option not in scalars]
+        # Of too many items to keep, one may be what a loop made of these.
+        is_part = UNKNOWN in sent and len(sent) >= MAX_ALTERNATIVES
+        # A loop that reshapes scalars knows which values are some.
+        is_reshaped = any(_is_made_of(program, other, scalars) for other in others)
+        if scalars and not is_reshaped and not is_part:
+            is_sure = all(id(option) in rates or _is_scalar_tensor(option) for option in scalars)
+            # A number fails, too: it has no dtype.
+            yield argument, all(map(is_number, others)), is_sure
 
 
 def _is_sent(argument: Argument, cluster: Cluster) -> bool:

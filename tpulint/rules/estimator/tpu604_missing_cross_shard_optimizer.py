@@ -173,12 +173,7 @@ def _leads_to(updates: list[ApiCall], specs: list[ApiCall]) -> bool:
 
 
 def _report_optimizer(
-    computation: Computation,
-    update: ApiCall,
-    met: list[ApiCall],
-    report: Report,
-    *,
-    is_sure: bool,
+    computation: Computation, update: ApiCall, met: list[ApiCall], report: Report, *, is_sure: bool
 ) -> None:
     """Report an update; `met` are the collectives of its graph, which sum something else."""
     receiver = update.receiver

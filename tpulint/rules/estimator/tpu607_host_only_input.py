@@ -248,11 +248,7 @@ def _check_model_dir(program: Program, estimator: ApiCall, report: Report) -> No
 
 
 def _check_saved(
-    call: ApiCall,
-    path: Value,
-    named: Argument | None,
-    strategy: Strategy | None,
-    report: Report,
+    call: ApiCall, path: Value, named: Argument | None, strategy: Strategy | None, report: Report
 ) -> None:
     """Check where a model or a checkpoint is saved: with its variables, on the TPU's host."""
     certainty = None if strategy is None else remoteness(strategy)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from tpulint.absint.domain.events import ApiCall
 from tpulint.absint.domain.objects import ExternalObject
 from tpulint.absint.domain.program import Feed
-from tpulint.absint.domain.values import NONE, Const, External, Opaque, Value
+from tpulint.absint.domain.values import NONE, UNKNOWN, Const, External, Opaque, Value
 from tpulint.diagnostics import traces
 from tpulint.frontends.tensorflow.knowledge.tf_names import BATCH_SIZES, CORES_OF_A_HOST, PER_CORE
 from tpulint.ordering import Truth
@@ -40,15 +40,12 @@ class BatchIgnoresParams(Rule):
             if entry_calls.broadcasts_input(program, estimator) is not False:
                 continue
             batches = [batch for batch in last_batches(data_of(program, feed)) if batch is not None]
+            due = estimator.value(*BATCH_SIZES[feed.kind]) or NONE
+            has_due_size = any(is_same(size_of(batch) or UNKNOWN, due) for batch in batches)
             for batch in batches:
                 wrong = size_fault(program, feed, estimator, batch)
-                if wrong is None:
-                    continue
-                due = estimator.value(*BATCH_SIZES[feed.kind]) or NONE
                 # Another branch batches by the estimator's own flag, and may be this mode's.
-                if wrong.doubt and any(
-                    is_same(size, due) for size in map(size_of, batches) if size
-                ):
+                if wrong is None or (wrong.doubt and has_due_size):
                     continue
                 report(
                     batch.site.span,

@@ -9,18 +9,13 @@ from tpulint.absint.domain.events import FOR, ApiCall, Computation
 from tpulint.absint.domain.site import Site
 from tpulint.diagnostics import traces
 from tpulint.finding import DEVICE_LANE, HOST_LANE
-from tpulint.frontends.tensorflow.knowledge import tf_names
-from tpulint.frontends.tensorflow.knowledge.strategies import (
-    OF_ALL_REPLICAS,
-    REFUSED_BY_EACH,
-    REFUSED_ON_REPLICAS,
-)
+from tpulint.frontends.tensorflow.knowledge import strategies, tf_names
 from tpulint.queries.certainty import definite_if
 from tpulint.queries.device_code import TAKES_NEXT, batches_taken_by
 from tpulint.queries.strategies import is_on_replica, strategy_of
 from tpulint.rules.base import Certainty, Program, Report, Rule, Severity, register
 
-METHODS = REFUSED_ON_REPLICAS | OF_ALL_REPLICAS
+METHODS = strategies.REFUSED_ON_REPLICAS | strategies.OF_ALL_REPLICAS
 PASS_IT = "pass it: `{run}(step, args=(next(iterator),))`"
 INSTEAD = {
     "next": PASS_IT,
@@ -55,9 +50,9 @@ class CrossReplicaCallInStep(Rule):
                         site.span,
                         message(computation.kind, method),
                         certainty=definite_if(
-                            is_certain or method in REFUSED_BY_EACH,
+                            is_certain or method in strategies.REFUSED_BY_EACH,
                             # Values for all do no harm before a replica takes its part of them.
-                            not is_unseen and method not in OF_ALL_REPLICAS,
+                            not is_unseen and method not in strategies.OF_ALL_REPLICAS,
                         ),
                         trace=(
                             traces.entry(computation),
@@ -85,7 +80,7 @@ def message(run: str, method: str) -> str:
             f"the function given to `{run}` cannot loop over the dataset of all replicas: loop"
             f" outside, and pass each batch: `{run}(step, args=(batch,))`"
         )
-    if method in OF_ALL_REPLICAS:
+    if method in strategies.OF_ALL_REPLICAS:
         return (
             f"`{method}` makes values for all replicas, but in the function given to `{run}` a"
             " single replica cannot use them: call it outside, and pass the values"

@@ -12,12 +12,8 @@ from tpulint.diagnostics import traces
 from tpulint.diagnostics.fixes import not_eager
 from tpulint.finding import HOST_LANE
 from tpulint.frontends.tensorflow.keras_models import is_model
+from tpulint.frontends.tensorflow.knowledge import tf_names
 from tpulint.frontends.tensorflow.knowledge.strategies import KERAS_RUNS, RUNS_EAGERLY
-from tpulint.frontends.tensorflow.knowledge.tf_names import (
-    STRATEGY_RUN,
-    TPU_STRATEGIES,
-    is_tensorflow,
-)
 from tpulint.frontends.tensorflow.strategy import is_of_tpu, scope_strategy
 from tpulint.queries.eager_calls import is_built_in_graph, is_traced_function, may_be_tpus
 from tpulint.rules.base import Applicability, Certainty, Program, Report, Rule, Severity, register
@@ -109,7 +105,7 @@ def eager_steps(program: Program) -> Iterator[EagerSwitch]:
     traced = {id(built.call): built for built in program.computations if is_traced(built)}
     switches: dict[int, tuple[ApiCall, Argument] | None] = {}
     for call in program.calls:
-        if call.last in RUNS_EAGERLY and is_tensorflow(call.path):
+        if call.last in RUNS_EAGERLY and tf_names.is_tensorflow(call.path):
             argument = call.argument("run_eagerly", 0)
             switches[call.context.run] = None  # `run_functions_eagerly(False)` turns it off again.
             if argument is not None and argument.value == ON:
@@ -120,7 +116,9 @@ def eager_steps(program: Program) -> Iterator[EagerSwitch]:
         switch, argument = turned_on
         # The calls that make the TPUStrategies on which it may run count, too.
         strategies = {id(option) for option in (call.receiver or NONE).options}
-        makers = [it for it in program.named_any(TPU_STRATEGIES) if id(it.result) in strategies]
+        makers = [
+            it for it in program.named_any(tf_names.TPU_STRATEGIES) if id(it.result) in strategies
+        ]
         if not any(is_sure(switch, end) for end in (call, *makers)):
             # What is called may be one of several, of which some are not seen.
             if computation is not None and switch.context.reached_whenever(call.context):
@@ -133,7 +131,7 @@ def eager_steps(program: Program) -> Iterator[EagerSwitch]:
 
 def is_traced(computation: Computation) -> bool:
     """Return whether a tf.function makes this a step that a TPUStrategy takes."""
-    if computation.kind not in STRATEGY_RUN or not may_be_tpus(computation):
+    if computation.kind not in tf_names.STRATEGY_RUN or not may_be_tpus(computation):
         return False
     is_function = computation.context.traced or is_traced_function(computation.callee) is True
     return is_function and not is_built_in_graph(computation)

@@ -48,10 +48,7 @@ class SystemNotInitialized(Rule):
                     f" `{computation.kind}` builds, so it fails: run"
                     " `tf.compat.v1.tpu.initialize_system()` first",
                     certainty=definite_if(is_of_this_process(session.receiver)),
-                    trace=(
-                        traces.entry(computation),
-                        traces.host_step(session.site, "runs it"),
-                    ),
+                    trace=(traces.entry(computation), traces.host_step(session.site, "runs it")),
                     doubt="unless another program has initialized the TPU of this session",
                 )
         for computation in built:
