@@ -18,7 +18,6 @@ from tpulint.absint.domain.program import Feed
 from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.values import NONE, External, Value
 from tpulint.diagnostics import traces
-from tpulint.finding import Span
 from tpulint.frontends.tensorflow.knowledge import names, tf_names
 from tpulint.hardware import dense_bytes, readable_bytes
 from tpulint.queries.certainty import definite_if
@@ -79,7 +78,6 @@ class StarvedInput(Rule):
     summary = "an input pipeline that cannot keep a TPU busy"
 
     def check(self, program: Program, report: Report) -> None:
-        reported: set[tuple[Span, str]] = set()
         for feed in program.feeds:
             is_sure = is_training_feed(program, feed)
             if is_sure is None:
@@ -89,9 +87,6 @@ class StarvedInput(Rule):
             for way in all_ways:
                 slow += slow_steps(Pipeline(program, feed, way, is_sure and len(all_ways) == 1))
             for step in slow:
-                if (step.site.span, step.does) in reported:
-                    continue
-                reported.add((step.site.span, step.does))
                 report(
                     step.site.span,
                     step.message,

@@ -47,15 +47,13 @@ class CoreBatchRule(Rule):
     summary = "a batch per core that tiles of 8 rows pad"
 
     def check(self, program: Program, report: Report) -> None:
-        reported: set[Site] = set()
         for feed in program.feeds:
             is_sure = is_training_feed(program, feed)
             if is_sure is None:
                 continue
             for batch in core_batches(program, feed, is_sure):
-                if (batch.size and batch.size % SUBLANES == 0) or batch.site in reported:
+                if batch.size and batch.size % SUBLANES == 0:
                     continue
-                reported.add(batch.site)
                 doubt = "if a TPU trains on them"
                 if batch.whole is not None:
                     doubt = "if the TPU has 8 cores"

@@ -34,14 +34,10 @@ class EmbeddingMisuse(Rule):
 
     def check(self, program: Program, report: Report) -> None:
         scopes = Scopes(program)
-        reported: set[Site] = set()
         for call, embedding in uses(program):
             certainty = None if scopes.by_hand else scopes.is_outside(embedding.context, None)
             is_guess = call.context.is_guess
             if certainty is not None:
-                if embedding.site in reported:
-                    continue
-                reported.add(embedding.site)
                 report(
                     embedding.site.span,
                     f"the `{EMBEDDING}` is created outside `strategy.scope()`: `{call.last}` works"
@@ -81,7 +77,6 @@ def _check_only_one(program: Program, report: Report) -> None:
     if len({call.site for call in program.named.get("initialize_tpu_system", ())}) > 1:
         return  # which forgets the first one
     first: dict[tuple[int, Strategy], tuple[ExternalObject, ApiCall]] = {}
-    reported: set[Site] = set()
     for call, embedding in uses(program, ("build", "enqueue")):
         strategy = scope_strategy(embedding.context)
         is_forked = embedding.context.forks or call.context.forks
@@ -89,8 +84,7 @@ def _check_only_one(program: Program, report: Report) -> None:
             continue
         key = embedding.context.run, strategy
         earlier, other = first.setdefault(key, (embedding, call))
-        if embedding.site not in {earlier.site, *reported}:
-            reported.add(embedding.site)
+        if embedding.site != earlier.site:
             report(
                 embedding.site.span,
                 f"a TPU takes one `{EMBEDDING}`, and this is the second one that is fed: give all"
