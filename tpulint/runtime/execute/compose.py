@@ -289,13 +289,9 @@ class SegmentBuilder:
 
     def _build_control(self) -> None:
         (op,) = self._ops
+        waits_for, composer = self._waits_of(op), self._composer
         rebuilder = Rebuilder(
-            self._planned,
-            op,
-            self._images,
-            self._waits_of(op),
-            self._composer.build,
-            self._composer.rendezvous,
+            self._planned, op, self._images, waits_for, composer.build, composer.rendezvous
         )
         results, done = rebuilder.rebuild()
         self._give(op.outputs, results, done)

@@ -14,12 +14,8 @@ Shapes = Sequence[Any]
 
 
 def _matrix_product(op: Operation, inputs: Shapes, output: Any) -> Sizes:
-    depth = inputs[0][0 if op.get_attr("transpose_a") else 1]
-    return 1, output[0], depth, output[1]
-
-
-def _batch_product(op: Operation, inputs: Shapes, output: Any) -> Sizes:
-    depth = inputs[0][-2 if op.get_attr("adj_x") else -1]
+    is_transposed = op.get_attr("transpose_a" if op.type == "MatMul" else "adj_x")
+    depth = inputs[0][-2 if is_transposed else -1]
     return math.prod(output[:-2]), output[-2], depth, output[-1]
 
 
@@ -62,8 +58,7 @@ def _convolution(op: Operation, inputs: Shapes, output: Any) -> Sizes:
 
 _DEPTHWISE = "DepthwiseConv2dNative"
 SIZES: dict[str, Callable[[Operation, Shapes, Any], Sizes | None]] = {
-    "MatMul": _matrix_product,
-    **dict.fromkeys(("BatchMatMul", "BatchMatMulV2", "BatchMatMulV3"), _batch_product),
+    **dict.fromkeys(("MatMul", "BatchMatMul", "BatchMatMulV2", "BatchMatMulV3"), _matrix_product),
     "Einsum": _einsum,
     **dict.fromkeys(("Conv2D", "Conv2DBackpropInput", "Conv2DBackpropFilter"), _convolution),
     **dict.fromkeys(("Conv3D", "Conv3DBackpropInputV2", "Conv3DBackpropFilterV2"), _convolution),
