@@ -113,16 +113,13 @@ def by_file(findings: Iterable[Finding], unsafe: bool) -> dict[str, dict[Fix, st
     """
     codes_by_file: dict[str, dict[Fix, str]] = {}
     for finding in findings:
-        if finding.fix is not None and allowed(finding.fix, unsafe):
-            codes_by_file.setdefault(finding.span.filename, {})[finding.fix] = finding.code
+        fix = finding.fix
+        if fix and fix.edits and (unsafe or fix.applicability is Applicability.SAFE):
+            codes_by_file.setdefault(finding.span.filename, {})[fix] = finding.code
     return {
         filename: {fix: codes[fix] for fix in non_overlapping(codes)}
         for filename, codes in codes_by_file.items()
     }
-
-
-def allowed(fix: Fix, unsafe: bool) -> bool:
-    return bool(fix.edits) and (unsafe or fix.applicability is Applicability.SAFE)
 
 
 def non_overlapping(fixes: Iterable[Fix]) -> list[Fix]:

@@ -152,14 +152,16 @@ SETS_PLACEMENT = "set_soft_device_placement"
 Calls = SequenceOf[tuple[Computation, ApiCall]]
 
 
+@answered_once
 def compiled_calls(program: Program) -> Calls:
     """Return the calls of code outside the project that a TPU compiles."""
-    return _device_calls(program)[0]
+    return _calls_of_computations(program, are_moved=False)
 
 
+@answered_once
 def moved_calls(program: Program) -> Calls:
     """Return the calls in device code that run on the host where a TPU has no kernel for them."""
-    return _device_calls(program)[1]
+    return _calls_of_computations(program, are_moved=True)
 
 
 def device_calls(program: Program) -> list[tuple[Computation, ApiCall]]:
@@ -171,15 +173,13 @@ def device_calls(program: Program) -> list[tuple[Computation, ApiCall]]:
     return [*compiled_calls(program), *moved_calls(program)]
 
 
-@answered_once
-def _device_calls(program: Program) -> tuple[Calls, Calls]:
-    """Return all calls in device code: the compiled ones, and those softly placed."""
-    compiled: list[tuple[Computation, ApiCall]] = []
-    moved: list[tuple[Computation, ApiCall]] = []
-    for computation in program.computations:
-        calls = moved if is_softly_placed(program, computation) else compiled
-        calls += [(computation, call) for call in _calls_on_device(program, computation)]
-    return compiled, moved
+def _calls_of_computations(program: Program, *, are_moved: bool) -> Calls:
+    return [
+        (computation, call)
+        for computation in program.computations
+        if is_softly_placed(program, computation) is are_moved
+        for call in _calls_on_device(program, computation)
+    ]
 
 
 def _calls_on_device(program: Program, computation: Computation) -> Iterator[ApiCall]:

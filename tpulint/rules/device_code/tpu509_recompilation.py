@@ -255,12 +255,14 @@ def derived(body: Sequence[Statement], counters: frozenset[str]) -> frozenset[st
     numbers: set[str] = set()
     for statement in body:
         if isinstance(statement, Assign) and _counted(statement.value, counters | numbers):
-            numbers |= {
-                target.id
-                for target in statement.targets
-                if isinstance(target, Name) and _is_assigned_once(body, target.id)
-            }
+            numbers |= _set_once(statement, body)
     return frozenset(numbers)
+
+
+def _set_once(statement: Assign, body: Sequence[Statement]) -> set[str]:
+    """Return the names that a statement of a body sets, and no other statement in it."""
+    names = {target.id for target in statement.targets if isinstance(target, Name)}
+    return {name for name in names if _is_assigned_once(body, name)}
 
 
 def changing(
@@ -374,17 +376,12 @@ def counted_updates(
     for item in loop.body:
         match item:
             case Assign(
-                targets=targets,
                 value=CallNode(
                     callee=Name(id="int" | "float"),
                     arguments=[CallArgument(value=CallNode() as number)],
                 ),
             ) if module.site(number.place) in read:
-                numbers |= {
-                    target.id
-                    for target in targets
-                    if isinstance(target, Name) and _is_assigned_once(loop.body, target.id)
-                }
+                numbers |= _set_once(item, loop.body)
     return frozenset(numbers)
 
 
