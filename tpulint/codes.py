@@ -94,8 +94,7 @@ OF_NAMES = frozenset(code for code in CODES if code.startswith("TPU8"))
 
 def codes_of(selector: str) -> frozenset[str]:
     """Return the codes that `selector` means: ALL, a code, a prefix of codes, or a rule's name."""
-    named = NAMES.get(selector.lower())
-    if named is not None:
+    if (named := NAMES.get(selector.lower())) is not None:
         return frozenset((named,))
     start = "" if selector.upper() == "ALL" else selector.upper()
     return frozenset(code for code in CODES if code.startswith(start)) if selector else frozenset()

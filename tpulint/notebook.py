@@ -52,8 +52,7 @@ class Cell(NamedTuple):
 def python_cell(written: str) -> Cell:
     """Return the cell as Python; one that is none is passed over, row by row."""
     text = python_text(written)
-    problem = problem_of(text)
-    if problem is None:
+    if (problem := problem_of(text)) is None:
         return Cell(text)
     again = "\n".join(BARE_COMMAND.sub(rf"\1pass{MARK}\2", line) for line in text.split("\n"))
     if problem_of(again) is None:
@@ -105,8 +104,7 @@ def passed_over(cell: str) -> str:
 
 def restored(line: str) -> str:
     """Return the line as it is in the notebook."""
-    measured = MEASURED_STAND_IN.match(line)
-    if measured:
+    if measured := MEASURED_STAND_IN.match(line):
         return f"{measured[1]}{measured[4].ljust(len(measured[2]))}{measured[3]}{measured[5]}"
     return STAND_IN.sub("", line, count=1)
 
@@ -129,13 +127,11 @@ def _python_lines(lines: list[str]) -> Iterator[str]:
 
 
 def _python_line(line: str) -> str:
-    measured = MEASURED.match(line)
-    if measured:
+    if measured := MEASURED.match(line):
         python = f"{'if'.ljust(len(measured[2]) - 3)}1: {measured[3]}"
         if problem_of(python) is None:
             return f"{measured[1]}{python}{MARK}{measured[2].rstrip()}"
-    statement = STATEMENT.match(line)
-    if statement:
+    if statement := STATEMENT.match(line):
         return f"{statement[1]}pass{MARK}{statement[2]}"
     assignment = ASSIGNMENT.match(line) or BLANK.match(line)
     return f"{assignment[1]}None{MARK}{assignment[2]}" if assignment else line
@@ -192,8 +188,7 @@ class Nesting:
                 if end < 0:
                     return
                 at, self._quote = end + 3, ""
-            lexeme = LEXEME.search(line, at)
-            if lexeme is None:
+            if (lexeme := LEXEME.search(line, at)) is None:
                 return
             at = lexeme.end()
             self._take(lexeme.group())

@@ -88,8 +88,7 @@ class PluginSet:
     def add(self, plugin: str, rules: Iterable[type[Rule]]) -> None:
         """Add the rules of a plug-in, except those whose code or name is taken."""
         for rule in rules:
-            problem = self._objection(rule)
-            if problem is not None:
+            if (problem := self._objection(rule)) is not None:
                 self.failures.append(PluginFailure(plugin, problem))
                 continue
             self.rules[rule.code] = rule
@@ -165,13 +164,13 @@ def choose(
     notes: list[str] = []
     allowed = () if isolated else files.allowed_rules_directories()
     for start in () if isolated else starts:
-        named = files.named_rules_directories(start)
-        for directory in named.directories:
+        file, named = files.named_rules_directories(start)
+        for directory in named:
             # A link in an allowed directory may lead to code that nobody has allowed.
             if directory in directories or any(is_inside(directory, top) for top in allowed):
                 directories.append(directory)
             else:
-                notes.append(refusal(named.file, directory))
+                notes.append(refusal(file, directory))
     options = PluginOptions(not (isolated or no_plugins), tuple(dict.fromkeys(directories)))
     return PluginChoice(options, tuple(dict.fromkeys(notes)))
 

@@ -209,8 +209,7 @@ def split(body: list[str]) -> dict[str, str]:
     texts: dict[str, list[str]] = {MAIN: []}
     current = MAIN
     for line in body:
-        opened = _FILE.match(line)
-        if opened is None:
+        if (opened := _FILE.match(line)) is None:
             texts[current].append(line)
             continue
         current = opened.group(1)

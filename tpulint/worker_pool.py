@@ -61,8 +61,7 @@ def prepare_worker(options: plugins.PluginOptions, initializer: Initializer | No
 
 
 def end_with_parent() -> None:
-    parent = multiprocessing.parent_process()
-    if parent is not None:
+    if (parent := multiprocessing.parent_process()) is not None:
         parent.join()
         os._exit(1)
 

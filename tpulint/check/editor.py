@@ -222,8 +222,7 @@ class ProjectPrograms:
         before = self._outdated.get(job)
         if before is None or not self._is_trusted.get((job, first)):
             return None
-        part = slice_for_file(job, self._graph(), first)
-        if part is None:
+        if (part := slice_for_file(job, self._graph(), first)) is None:
             return None
         self._partial[job] = self._read(self.batch, part)
         others = (finding for finding in before.analysis.findings if not is_in(finding, first))
@@ -239,8 +238,7 @@ class ProjectPrograms:
             return
         graph = self._graph()
         for job, read in list(self.programs.items()):
-            part = slice_for_file(job, graph, first)
-            if part is None:
+            if (part := slice_for_file(job, graph, first)) is None:
                 continue
             is_known = (job, first) in self._is_trusted
             batch = self.batch if is_known else self.batch._replace(checkpoint=None)

@@ -15,20 +15,12 @@ from itertools import chain
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
+from tpulint import frontends
 from tpulint.absint.resolver import import_graph
 from tpulint.diagnostics.suppress import may_name_own_codes
 from tpulint.disk import Disk
 from tpulint.file_facts import ON, PERHAPS, by_home, is_script, is_test
 from tpulint.finding import Finding, Location, Span
-from tpulint.frontends import (
-    frameworks_in,
-    is_of_home,
-    is_start,
-    names_a_tpu,
-    names_in,
-    placement_in,
-    search_names,
-)
 from tpulint.frontends.settings import Settings
 from tpulint.incremental.disk import digest_of
 from tpulint.incremental.model import Batch, FileFacts, FileFailure, Job, describe
@@ -82,7 +74,7 @@ def prefilter(
     searched = []
     findings = []
     failures = []
-    spelling = search_names(targets)
+    spelling = frontends.search_names(targets)
     for filename in filenames:
         read = partial(batch.disk.read, os.path.abspath(filename))
         try:
@@ -139,17 +131,17 @@ def _facts(
     if graph is not None and (code is not data or not filename.endswith(import_graph.NOTEBOOK)):
         graph.learn(os.path.abspath(filename), written)
     text = b"\0".join(chain.from_iterable(written))
-    tpus = names_a_tpu(code)
-    names_tpu = is_start(code, settings.boundary_names, tpus)
+    tpus = frontends.names_a_tpu(code)
+    names_tpu = frontends.is_start(code, settings.boundary_names, tpus)
     return FileFacts(
         hashlib.sha256(text).hexdigest()[:16] if text else "",
         names_tpu,
-        names_tpu and is_of_home(code),
+        names_tpu and frontends.is_of_home(code),
         may_name_own_codes(code, tpus),
         is_script(code),
-        placement_in(code),
-        names_in(code),
-        frameworks_in(text),
+        frontends.placement_in(code),
+        frontends.names_in(code),
+        frontends.frameworks_in(text),
     )
 
 

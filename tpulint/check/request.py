@@ -121,8 +121,7 @@ def project_of(path: str) -> str | None:
     Without one it is the highest folder above that says how to build or use what is in it
     (a part of a project may say so too), and without that the outermost package.
     """
-    repository = repository_of(path)
-    if repository is not None:
+    if (repository := repository_of(path)) is not None:
         return repository
     above = list(_upwards(path))
     built = [folder for folder in above if _holds(folder, BUILDS)]

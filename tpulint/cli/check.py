@@ -219,8 +219,7 @@ def write(task: driver.Task, fixed: Fixed, result: CheckResult) -> CheckResult:
     """Write the files; what cannot be written keeps its findings."""
     failures = []
     for filename, data in sorted(fixed.files.items()):
-        failure = overwrite(filename, fixed.originals[filename], data)
-        if failure is not None:
+        if (failure := overwrite(filename, fixed.originals[filename], data)) is not None:
             failures.append(failure)
             fixed.forget(filename)
     if not failures:

@@ -45,8 +45,7 @@ class Parser(argparse.ArgumentParser):
         self.exit(2, f"tpulint: {message}{self.hint(message)}\n")
 
     def hint(self, message: str) -> str:
-        unknown = re.search(r"unrecognized arguments: (-[\w-]+)", message)
-        if unknown:
+        if unknown := re.search(r"unrecognized arguments: (-[\w-]+)", message):
             return nearest(unknown[1], self.options(), 0.65)
         wrong = re.search(r"invalid choice: '?([^' ]+)'? \(choose from (.*)\)", message)
         return nearest(wrong[1], re.findall(r"[\w-]+", wrong[2]), 0.6) if wrong else ""

@@ -102,8 +102,7 @@ def message_of(error: BaseException | None, program: str) -> str:
     from tpulint.run.explain import explain
     from tpulint.run.failure import failure_of
 
-    failure = failure_of(error)
-    if failure is None:
+    if (failure := failure_of(error)) is None:
         return ""
     links = explain([failure], program)
     context = RenderContext(os.getcwd(), links.sources)
@@ -131,8 +130,7 @@ def asked_by(request: pytest.FixtureRequest) -> dict[str, Any] | None:
     """Return the replicas that the test asks for: its parameter first, then its nearest marker."""
     if hasattr(request, "param"):
         return machine_of(str(request.param))
-    marker = request.node.get_closest_marker("emulated_tpu")
-    if marker is None:
+    if (marker := request.node.get_closest_marker("emulated_tpu")) is None:
         return None
     return {**dict(zip(("num_replicas",), marker.args)), **marker.kwargs}
 

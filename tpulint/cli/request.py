@@ -113,8 +113,7 @@ def of_options(options: argparse.Namespace) -> list[Override]:
         overrides.append(Override(key, full, origin or f"--{key}", adds))
 
     for key in ("certainty", "target-tensorflow", "jobs", "cache-dir", "baseline"):
-        value = values.get(KEYS[key].field)
-        if value is not None:
+        if (value := values.get(KEYS[key].field)) is not None:
             add(key, value)
     cache = os.environ.get("TPULINT_CACHE_DIR")
     if cache and not values.get("cache_dir"):

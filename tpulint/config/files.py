@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping
-from typing import NamedTuple
 
 from tpulint import disk
 from tpulint.config.keys import Config, from_table
@@ -160,29 +159,22 @@ def parse_toml(where: str, data: bytes) -> dict[str, object]:
 # those of rules that are not loaded yet.
 
 
-class NamedDirectories(NamedTuple):
-    """The directories with rules (absolute) that a configuration file names."""
+def named_rules_directories(start: str) -> tuple[str, tuple[str, ...]]:
+    """Return the configuration file closest to a directory, and the rules' directories in it.
 
-    file: str
-    directories: tuple[str, ...] = ()
-
-
-def named_rules_directories(start: str) -> NamedDirectories:
-    """Return the directories that the configuration closest to the directory `start` names.
-
-    `start` may also be a configuration file. Raises ConfigError.
+    These are absolute. `start` may also be a configuration file. Raises ConfigError.
     """
     place = os.path.abspath(start)
     own = (read_table(place) or {}, place) if os.path.isfile(place) else _table_in(place)
     while own is None:
         above = os.path.dirname(place)
         if above == place:
-            return NamedDirectories("")
+            return "", ()
         place, own = above, _table_in(above)
     # Of the files that extend each other, the first that names any counts.
     chain = _chain(*own)
     file, table = next((row for row in chain if "rules-dir" in row[1]), chain[0])
-    return _rules_directories(file, table, "rules-dir")
+    return file, _rules_directories(file, table, "rules-dir")
 
 
 def allowed_rules_directories() -> tuple[str, ...]:
@@ -194,7 +186,7 @@ def allowed_rules_directories() -> tuple[str, ...]:
     for key in table:
         if key != ALLOW:
             raise ConfigError(f"{path}: '{key}' cannot be set for all projects, only {ALLOW}")
-    return _rules_directories(path, table, ALLOW).directories
+    return _rules_directories(path, table, ALLOW)
 
 
 def user_config_path() -> str:
@@ -205,14 +197,14 @@ def user_config_path() -> str:
     return os.path.join(base, "tpulint", "tpulint.toml")
 
 
-def _rules_directories(path: str, table: Mapping[str, object], key: str) -> NamedDirectories:
+def _rules_directories(path: str, table: Mapping[str, object], key: str) -> tuple[str, ...]:
     try:
         named = strings(table.get(key, []))
     except ConfigError as error:
         raise ConfigError(f"{path}: {key}: {error}") from None
     root = os.path.dirname(os.path.abspath(path))
     full = (os.path.normpath(os.path.join(root, os.path.expanduser(path))) for path in named)
-    return NamedDirectories(path, tuple(full))
+    return tuple(full)
 
 
 # The configuration of each file: the closest one, and over it what the command line says.

@@ -181,8 +181,7 @@ class Interrupts:
         os._exit(INTERRUPTED)
 
     def _write_stacks(self) -> None:
-        frame = sys._current_frames().get(self.main)
-        if frame is not None:
+        if (frame := sys._current_frames().get(self.main)) is not None:
             write_stderr(f"{stack_of(frame)}KeyboardInterrupt\n")
         self.last_words()
 

@@ -123,8 +123,7 @@ class Commands:
 def _python_lines(number: int, lines: Sequence[str]) -> Iterator[str]:
     rows = iter(lines)
     for line in rows:
-        stand_in = STAND_IN.search(line)
-        if stand_in is None:
+        if (stand_in := STAND_IN.search(line)) is None:
             yield line
             continue
         before, command = line[: stand_in.start()], line[stand_in.end() :].strip()
@@ -154,8 +153,7 @@ def _words(command: str, names: Mapping[str, Any]) -> list[str]:
     values: list[str] = []
 
     def stand_for(match: re.Match[str]) -> str:
-        name = match[2]
-        if name is None:
+        if (name := match[2]) is None:
             result = eval(match[1], dict(names))
         else:
             result = names[name] if name in names else os.environ[name]

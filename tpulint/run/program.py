@@ -44,8 +44,7 @@ class UserProgram(NamedTuple):
         if not self.is_module:
             return ()
         name = self.name.partition(".")[0]
-        spec = importlib.util.find_spec(name)
-        if spec is None:
+        if (spec := importlib.util.find_spec(name)) is None:
             return ()
         folders = [os.path.join(path, "") for path in spec.submodule_search_locations or ()]
         return (*folders, *([spec.origin] if spec.origin else []))
