@@ -40,7 +40,7 @@ def test_host_code_without_a_tpu_is_counted(tmp_path: Path) -> None:
     request = driver.Request(Config(root=str(tmp_path)), frozenset(CODES), (str(tmp_path),))
     run = driver.check(driver.discover(request))
     assert dict(run.skipped) == {"on the host, in a module without TPU code": 1}
-    assert coverage_lines(run.coverage, run.skipped) == [
+    assert coverage_lines(run.context.coverage, run.skipped) == [
         "Checked 1 TPU program in 1 of 2 files.",
         "1 reached function was not followed: on the host, in a module without TPU code",
     ]
