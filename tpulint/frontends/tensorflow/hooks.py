@@ -341,9 +341,7 @@ def _strategy_of(callee: Value) -> Strategy | None:
 def _where_strategy_is_made(computation: Computation) -> BaseContext | None:
     """Return where the strategy is made that a TPU runs `computation` by, if that is seen."""
     strategy = computation.call.receiver
-    if not isinstance(strategy, Strategy) or strategy.kind != "tpu":
-        return None
-    return strategy.made
+    return strategy.made if isinstance(strategy, Strategy) and strategy.kind == "tpu" else None
 
 
 def _is_left_aside(callee: Value, context: Context) -> bool:
@@ -359,9 +357,7 @@ def _is_left_aside(callee: Value, context: Context) -> bool:
 def _model_of(callee: Value) -> ExternalObject | Instance | None:
     """Return the model of Keras that this is a method of."""
     owner = callee.receiver if isinstance(callee, Bound) else None
-    if isinstance(owner, (ExternalObject, Instance)) and is_model(owner):
-        return owner
-    return None
+    return owner if isinstance(owner, (ExternalObject, Instance)) and is_model(owner) else None
 
 
 def _is_made_elsewhere(callee: Value, context: Context) -> bool:

@@ -108,8 +108,7 @@ def has_slots(optimizer: Value) -> bool:
         return optimizer not in PLAIN_SGD
     if not isinstance(optimizer, ExternalObject) or optimizer.last != "SGD":
         return isinstance(optimizer, ExternalObject)
-    momentum = dict(optimizer.arguments).get("momentum", Const(0))
-    return momentum not in NO_MOMENTUM
+    return dict(optimizer.arguments).get("momentum", Const(0)) not in NO_MOMENTUM
 
 
 def is_made_with_weights(part: ExternalObject) -> bool:

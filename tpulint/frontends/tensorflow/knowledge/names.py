@@ -74,8 +74,7 @@ def every() -> int:
 @functools.cache
 def members(dotted: str) -> dict[str, NameRow]:
     """Return the names directly in the module or class `dotted`."""
-    lines = table().blocks.get(dotted, "").splitlines()
-    return dict(_row(line, table().lists) for line in lines)
+    return dict(_row(line, table().lists) for line in table().blocks.get(dotted, "").splitlines())
 
 
 def _row(line: str, lists: tuple[str, ...]) -> tuple[str, NameRow]:

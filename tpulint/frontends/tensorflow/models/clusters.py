@@ -82,9 +82,7 @@ def open_cluster(
         cluster.result = result
         if result is UNKNOWN or isinstance(result, Opaque):
             result = _unseen_result(frame, cluster)
-    if not waits:
-        return UNKNOWN
-    return received(frame, cluster, result)
+    return received(frame, cluster, result) if waits else UNKNOWN
 
 
 # A host function that is not seen may hand back anything that it was sent or computed.

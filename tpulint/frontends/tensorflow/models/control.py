@@ -62,8 +62,7 @@ def _get_concrete_function(call: Call) -> Value:
 @model("types.FunctionType.python_function", "types.FunctionType.__wrapped__")
 def _call_python_function(call: Call) -> Value:
     assert isinstance(call.receiver, Function)
-    plain = replace(call.receiver, traced=False)
-    return calls.call(call.frame, plain, call.arguments, call.site)
+    return calls.call(call.frame, replace(call.receiver, traced=False), call.arguments, call.site)
 
 
 @model(f"?.{REWRITES}")

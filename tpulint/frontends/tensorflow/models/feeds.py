@@ -451,8 +451,7 @@ def _list_files(call: Call) -> Value:
     """`glob.glob(pattern)`: paths that exist here, which end as the pattern does."""
     pattern = call.get("pathname", 0) if call.path.startswith("glob.") else None
     ends = _WILDCARDS.sub("", end_of(pattern)) if pattern is not None else ""
-    listed = Text(LISTED_HERE, ends)
-    return Sequence("list", [listed], True, call.site, call.frame.context)
+    return Sequence("list", [Text(LISTED_HERE, ends)], True, call.site, call.frame.context)
 
 
 # tensorflow/python/lib/io/file_io.py: paths, as the pattern or each of several patterns begins.

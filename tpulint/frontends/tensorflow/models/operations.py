@@ -353,8 +353,7 @@ def _gradient(call: Call) -> Value | None:
     if not all_tensors(call.values):
         return None
     transfer.touch(call.frame, call.values, call.site, call.name, Certainty.POSSIBLE, "unknown")
-    sources = call.get("sources", 1)
-    sort = "tensor" if isinstance(sources, (Tensor, Variable)) else "structure"
+    sort = "tensor" if isinstance(call.get("sources", 1), (Tensor, Variable)) else "structure"
     gradients = transfer.result(call.frame, call.values, call.site, sort)
     gradients.data = True
     return gradients

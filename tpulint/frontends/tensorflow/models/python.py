@@ -251,8 +251,7 @@ def _call_with_row(call: Call, function: Value, row: Value) -> Value:
     items = items_of(row)
     if items is not None:
         return call.call_with(function, *items)
-    arguments = (Argument(None, "*", row, call.site),)
-    return calls.call(call.frame, function, arguments, call.site)
+    return calls.call(call.frame, function, (Argument(None, "*", row, call.site),), call.site)
 
 
 # Python finds the class and the first parameter by the function that it stands in.

@@ -171,8 +171,7 @@ def _as_part_of_program(
     ):
         return None
     forced = deferred.force(frame, deferred_callee, site)
-    is_unread = isinstance(forced, External) or forced is deferred_callee
-    return None if is_unread else forced
+    return None if isinstance(forced, External) or forced is deferred_callee else forced
 
 
 def _with_frozen_arguments(frame: Frame, record: ApiCall, result: Value) -> Value:

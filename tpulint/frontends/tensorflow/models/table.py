@@ -253,9 +253,7 @@ def is_instance(value: Value | None, name: str) -> bool:
 
 
 def _is_called(name: PublicName, wanted: PublicName) -> bool:
-    if name.is_exact:
-        return name.dotted == wanted.dotted
-    return name.last == wanted.last
+    return name.dotted == wanted.dotted if name.is_exact else name.last == wanted.last
 
 
 @dataclass(frozen=True)
