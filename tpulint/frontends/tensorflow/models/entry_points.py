@@ -148,15 +148,8 @@ def tensor_arguments(callee: Value, site: Site, opaque: frozenset[str]) -> list[
 
 SHARDED = frozenset(["shard", "split_compile_and_shard", "batch_parallel", "rewrite"])
 
-# The position of an infeed queue.
-QUEUES = {
-    "replicate": 2,
-    "split_compile_and_replicate": 2,
-    "rewrite": 2,
-    "batch_parallel": 3,
-    "shard": 6,
-    "split_compile_and_shard": 6,
-}
+# The position of an infeed queue where it is not the third.
+QUEUES = {"batch_parallel": 3, "shard": 6, "split_compile_and_shard": 6}
 
 
 # A name that only the TPU's module has is enough; the others follow the name of such a module.
@@ -182,7 +175,7 @@ def _replicate(call: Call) -> Value:
 
 def _inputs(call: Call) -> list[Argument] | None:
     """Return the arguments of one replica, None where their number is not known."""
-    if call.get("infeed_queue", QUEUES[call.name]) not in (None, NONE):
+    if call.get("infeed_queue", QUEUES.get(call.name, 2)) not in (None, NONE):
         return None
     inputs = call.get("inputs", 1)
     if inputs is None or inputs == NONE:
