@@ -75,13 +75,16 @@ def is_for_many(program: Program, strategy: Strategy, context: Context) -> bool:
     )
 
 
+# tensorflow/python/distribute/reduce_util.py takes any case.
+SPELLINGS = {"SUM": ("SUM", "Sum", "sum"), "MEAN": ("MEAN", "Mean", "mean")}
+
+
 def reduced_by(program: Program, operation: str) -> Iterator[tuple[ApiCall, Strategy, Argument]]:
     """Yield the calls of `reduce` by an operation, "SUM" or "MEAN", with strategy and value."""
     for call in program.named.get("reduce", ()):
         strategy, value, by = call.receiver, call.argument("value", 1), call.value("reduce_op", 0)
-        # tensorflow/python/distribute/reduce_util.py takes any case.
         name = by.last if isinstance(by, External) else getattr(by, "value", None)
-        if isinstance(strategy, Strategy) and value and str(name).upper() == operation:
+        if isinstance(strategy, Strategy) and value and name in SPELLINGS[operation]:
             yield call, strategy, value
 
 
