@@ -41,9 +41,8 @@ def body_of(node: ast.FunctionDef | ast.AsyncFunctionDef, lines: list[str]) -> R
     first = min([start.lineno, *(e.lineno for e in getattr(start, "decorator_list", []))])
     last, column = end.end_lineno or 0, end.end_col_offset or 0
     indent = lines[first - 1][: start.col_offset]
-    if last - first + 1 < MIN_LAZY_ROWS or indent.strip(" \t"):
-        return None
-    if lines[last - 1].rstrip("\r\n").endswith("\\"):
+    is_continued = lines[last - 1].rstrip("\r\n").endswith("\\")
+    if last - first + 1 < MIN_LAZY_ROWS or indent.strip(" \t") or is_continued:
         return None
     return first, last, column
 

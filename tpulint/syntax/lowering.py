@@ -188,11 +188,8 @@ class Lowering:
     def lower_constant(self, node: ast.Constant) -> nodes.Expression:
         value = node.value
         # A string that reads like a name may be a name, of `getattr` for instance.
-        if (
-            value is None
-            or isinstance(value, bool)
-            or (isinstance(value, str) and value.isidentifier())
-        ):
+        reads_like_name = isinstance(value, str) and value.isidentifier()
+        if reads_like_name or value is None or isinstance(value, bool):
             self.mention(str(value))
         if value is None or isinstance(value, (str, int, float)):
             return nodes.Constant(value)

@@ -266,9 +266,8 @@ class BaseContext(NamedTuple):
 
     def with_blocks(self, name: str, within: str = COMPUTATION) -> list[Scope]:
         """Return the contexts called `name` that are open since the innermost `within` scope."""
-        return [
-            scope for scope in self.since(within) if scope.kind == WITH and scope.effect == name
-        ]
+        blocks = (scope for scope in self.since(within) if scope.kind == WITH)
+        return [scope for scope in blocks if scope.effect == name]
 
     def excludes(self, other: BaseContext) -> bool:
         """Return whether no run reaches both: they stand under one flag, taken differently."""

@@ -225,9 +225,8 @@ class ApiCall:
                 return argument
         if position is not None:
             plain = [argument for argument in self.arguments if argument.keyword is None]
-            if position < len(plain) and not any(
-                argument.star for argument in plain[: position + 1]
-            ):
+            stars = [argument.star for argument in plain[: position + 1]]
+            if position < len(plain) and not any(stars):
                 return plain[position]
         return None
 

@@ -165,10 +165,8 @@ def _joined(left: Names, right: Names) -> Names:
 def for_(frame: Frame, node: nodes.For) -> bool:
     source = value(frame, node.iterated)
     site = frame.site(node.place)
-    traced = frame.context.converts_control_flow and (
-        isinstance(source, Tensor)
-        or (isinstance(source, ExternalObject) and "range" in source.path)
-    )
+    is_range = isinstance(source, ExternalObject) and "range" in source.path
+    traced = frame.context.converts_control_flow and (isinstance(source, Tensor) or is_range)
     kind = context.WHILE if traced else context.LOOP
     transfer.note_iteration(frame, source, site, converts=True)
     item = operators.element_of(frame, source, site)
@@ -226,9 +224,8 @@ def while_(frame: Frame, node: nodes.While) -> bool:
         return frame.block(node.orelse)
     traced = isinstance(test, Tensor) and frame.context.converts_control_flow
     transfer.note_tensor_test(frame, test, node.test, "while")
-    with frame.within(
-        Scope(context.WHILE if traced else context.LOOP, site, test, converted=traced)
-    ):
+    kind = context.WHILE if traced else context.LOOP
+    with frame.within(Scope(kind, site, test, converted=traced)):
         ended = _round(frame, node.body)
         if traced:
             transfer.note_carried(frame, start.values(), map(frame.env.names.get, start))

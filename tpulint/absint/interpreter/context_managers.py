@@ -178,9 +178,7 @@ def expects_failure(items: list[WithItem]) -> bool:
 
 def is_marked_to_fail(decorators: list[Expression]) -> bool:
     """Return whether a test function is marked to fail."""
-    return any(
-        last_name(decorator) in MARKS or _called(decorator) in MARKS for decorator in decorators
-    )
+    return any(MARKS & {last_name(decorator), _called(decorator)} for decorator in decorators)
 
 
 @contextmanager

@@ -21,11 +21,8 @@ def define_function(frame: Frame, code: ir.FunctionCode) -> Value:
     """Return the value of a `def` in a function or a module."""
     function = Function(code, frame.module, frame.env, defaults=named_defaults(frame, code))
     decorated = _with_decorators(frame, function, code)
-    if (
-        not frame.context.is_unrecorded
-        and isinstance(decorated, Function)
-        and decorated.code is code
-    ):
+    is_recorded = not frame.context.is_unrecorded
+    if is_recorded and isinstance(decorated, Function) and decorated.code is code:
         frame.library.define(frame, decorated)
     return decorated
 

@@ -245,10 +245,8 @@ def _compare(frame: Frame, node: nodes.Compare) -> Value:
     result: Value = UNKNOWN
     before = node.left
     for comparison in node.comparisons:
-        right = value(frame, comparison.right)
-        result = operators.compare(
-            frame, comparison.op, left, right, site, (before, comparison.right)
-        )
+        right, both = value(frame, comparison.right), (before, comparison.right)
+        result = operators.compare(frame, comparison.op, left, right, site, both)
         left, before = right, comparison.right
     return result if len(node.comparisons) == 1 else UNKNOWN
 

@@ -189,11 +189,8 @@ class ModuleLinker(ABC):
         """
         if self.library.is_generated(self.project, path):
             return False
-        if (
-            self.follow_all
-            or path in self.leading
-            or self.library.follows(self.project, path, asking)
-        ):
+        is_wanted = self.follow_all or path in self.leading
+        if is_wanted or self.library.follows(self.project, path, asking):
             return True
         self.skipped_module = True
         return False

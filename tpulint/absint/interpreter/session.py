@@ -354,9 +354,8 @@ class Session(ModuleLinker):
         """Keep the first objects of a class that are made in different places."""
         for base in mro(instance.cls):
             instances = self._made.setdefault(id(base), [])
-            if len(instances) < MAX_MADE and all(
-                other.site != instance.site for other in instances
-            ):
+            sites = [other.site for other in instances]
+            if len(sites) < MAX_MADE and instance.site not in sites:
                 instances.append(instance)
 
     def made(self, cls: Class) -> list[Instance]:

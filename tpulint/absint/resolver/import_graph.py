@@ -114,15 +114,10 @@ class Files:
         """Return the module of the first root that holds it, or is its package's checkout."""
         parts = dotted.split(".")
         roots = self._roots_of(folder)
-        ways = chain(
-            ((root, parts) for root in roots if self._holds(root, parts[0])),
-            (
-                (root, parts[1:])
-                for root in roots
-                if parts[1:] and self._is_checkout(root, parts[0])
-            ),
-        )
-        for root, below in ways:
+        rest = parts[1:]
+        holders = ((root, parts) for root in roots if self._holds(root, parts[0]))
+        checkouts = ((root, rest) for root in roots if rest and self._is_checkout(root, parts[0]))
+        for root, below in chain(holders, checkouts):
             located = self._find_below(root, below, folder)
             if located is not None:
                 return located
@@ -424,10 +419,8 @@ class ImportGraph:
         in_folder = {} if self._files.added_roots(path) else self._in_folder
         for statement in every:
             if statement not in in_folder:
-                names = imported_names(*statement)
-                in_folder[statement] = tuple(
-                    file for name in names for file in self._files_of(path, name)
-                )
+                files = (self._files_of(path, name) for name in imported_names(*statement))
+                in_folder[statement] = tuple(chain.from_iterable(files))
             paths.update(dict.fromkeys(in_folder[statement]))
         return tuple(paths)
 
