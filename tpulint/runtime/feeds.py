@@ -16,28 +16,15 @@ import tensorflow as tf
 
 from tpulint.runtime.emulate.system import real_tpu
 from tpulint.runtime.emulator import current_options
+from tpulint.runtime.execute import feeds
 from tpulint.runtime.execute.exchanges import enqueue, queue_at
-from tpulint.runtime.execute.feeds import (
-    FEED_RULE,
-    HostDequeue,
-    dequeue_tuple,
-    feed_queue,
-    last_reads,
-    serialize_tuple,
-)
 from tpulint.runtime.extract.program import core_number, cores_of_this_host
 from tpulint.runtime.mark.context import enclosing_context
 from tpulint.runtime.schedule.locks import Wait
 from tpulint.runtime.source_location import user_location
-from tpulint.runtime.tensorflow_internals import graphs
+from tpulint.runtime.tensorflow_internals import graphs, patching
 from tpulint.runtime.tensorflow_internals.modules import op_def_registry
 from tpulint.runtime.tensorflow_internals.operations import operations_of, runs_independently
-from tpulint.runtime.tensorflow_internals.patching import (
-    Changed,
-    after_install,
-    emulated_patch,
-    patch_value,
-)
 
 Tensor = Any
 
@@ -80,7 +67,9 @@ def _outfeed_dequeue_tuple(
     """Take the next tuple that the core `device_ordinal` puts into its outfeed."""
     core = _core(device_ordinal)
     with graphs.without_device(name or "feed"):
-        return _taken(feed_queue("outfeed", core), f"the outfeed of core {core}", dtypes, shapes)
+        return _taken(
+            feeds.feed_queue("outfeed", core), f"the outfeed of core {core}", dtypes, shapes
+        )
 
 
 def _outfeed_dequeue_tuple_v2(
@@ -93,7 +82,9 @@ def _outfeed_dequeue_tuple_v2(
     # The number is known when the graph runs: all queues of this host are there to choose from.
     first = _core(0)
     with graphs.without_device(name or "feed"):
-        handles = [feed_queue("outfeed", first + core) for core in range(cores_of_this_host())]
+        handles = [
+            feeds.feed_queue("outfeed", first + core) for core in range(cores_of_this_host())
+        ]
         handle = queue_at(tf.stack(handles), device_ordinal)
         return _taken(handle, "the outfeed of a core", dtypes, shapes)
 
@@ -124,7 +115,7 @@ _HANDLERS: dict[str, Callable[..., Any]] = {
 
 
 def _row(inputs: Sequence[Any], shapes: Sequence[Any]) -> Tensor:
-    return serialize_tuple(
+    return feeds.serialize_tuple(
         [
             tf.ensure_shape(tf.convert_to_tensor(value), shape)
             for value, shape in zip(inputs, shapes, strict=True)
@@ -134,7 +125,7 @@ def _row(inputs: Sequence[Any], shapes: Sequence[Any]) -> Tensor:
 
 def _enqueued(core: int, row: Tensor) -> Any:
     """Put a tuple into the infeed of a core, whatever else the function around it does before."""
-    handle = feed_queue("infeed", core)
+    handle = feeds.feed_queue("infeed", core)
     done = enqueue(handle, [row])
     if done is not None:
         # A function runs what has an effect in order: an enqueue would wait for the step before it,
@@ -146,9 +137,9 @@ def _enqueued(core: int, row: Tensor) -> Any:
 
 def _taken(handle: Tensor, what: str, dtypes: Sequence[Any], shapes: Sequence[Any]) -> list[Tensor]:
     reason = f"waits for {what}, which no device program fills"
-    wait = Wait("host", what, reason, user_location(), FEED_RULE)
-    host_take = HostDequeue(wait, current_options().deadline)
-    return dequeue_tuple(handle, list(map(tf.as_dtype, dtypes)), shapes, host_take.take)
+    wait = Wait("host", what, reason, user_location(), feeds.FEED_RULE)
+    host_take = feeds.HostDequeue(wait, current_options().deadline)
+    return feeds.dequeue_tuple(handle, list(map(tf.as_dtype, dtypes)), shapes, host_take.take)
 
 
 def _core(ordinal: int) -> int:
@@ -187,8 +178,8 @@ class _Handled(NamedTuple):
         return self.get_attr(name)
 
 
-@patch_value("tensorflow.python.ops.gen_tpu_ops._op_def_library", why=_FEEDS)
-def _handle_in_graphs(library: Any) -> Changed:
+@patching.patch_value("tensorflow.python.ops.gen_tpu_ops._op_def_library", why=_FEEDS)
+def _handle_in_graphs(library: Any) -> patching.Changed:
     def apply_op_helper(operation: str, name: str | None = None, **arguments: Any) -> Any:
         if not _is_handled(operation):
             return library._apply_op_helper(operation, name=name, **arguments)
@@ -197,11 +188,11 @@ def _handle_in_graphs(library: Any) -> Changed:
             return None, None, _Handled(arguments), results
         return None, None, results, []
 
-    return Changed(library, _apply_op_helper=apply_op_helper)
+    return patching.Changed(library, _apply_op_helper=apply_op_helper)
 
 
-@patch_value("tensorflow.python.ops.gen_tpu_ops.pywrap_tfe", why=_FEEDS)
-def _handle_eagerly(execute: Any) -> Changed:
+@patching.patch_value("tensorflow.python.ops.gen_tpu_ops.pywrap_tfe", why=_FEEDS)
+def _handle_eagerly(execute: Any) -> patching.Changed:
     def fast_path_execute(ctx: Any, operation: str, name: str | None, *arguments: Any) -> Any:
         if not _is_handled(operation):
             return execute.TFE_Py_FastPathExecute(ctx, operation, name, *arguments)
@@ -213,21 +204,21 @@ def _handle_eagerly(execute: Any) -> Changed:
         is_tuple = any(argument.type_list_attr for argument in definition.output_arg)
         return results[0] if isinstance(results, list) and not is_tuple else results
 
-    return Changed(execute, TFE_Py_FastPathExecute=fast_path_execute)
+    return patching.Changed(execute, TFE_Py_FastPathExecute=fast_path_execute)
 
 
 # tensorflow/python/training/evaluation.py: the values of metrics are fetched when the hooks that
 # feed the TPU have ended.
-@emulated_patch(
+@patching.emulated_patch(
     "tensorflow.python.training.basic_session_run_hooks.FinalOpsHook.end",
     why="a wait for an outfeed after the last step is an error at once",
 )
 def _fetch_final_values(original: Callable[..., Any], hook: Any, session: Any) -> Any:
-    with last_reads():
+    with feeds.last_reads():
         return original(hook, session)
 
 
-@after_install
+@patching.after_install
 def _refuse_earlier_feeds() -> None:
     """Raise a RuntimeError if TensorFlow has made such an operation, which no CPU runs."""
     for graph in graphs.graphs_outwards(graphs.default_graph()):

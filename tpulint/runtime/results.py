@@ -12,14 +12,7 @@ import tensorflow as tf
 from tpulint.runtime.errors import UnfetchableError, as_fault
 from tpulint.runtime.extract.region import skip_identities, sources_of
 from tpulint.runtime.mark.marked import Marked, is_marked
-from tpulint.runtime.tensorflow_internals import gradients, graphs, operations
-from tpulint.runtime.tensorflow_internals.patching import (
-    Changed,
-    after_install,
-    patch,
-    patch_value,
-    set_default,
-)
+from tpulint.runtime.tensorflow_internals import gradients, graphs, operations, patching
 from tpulint.runtime.tensorflow_internals.tracebacks import InaccessibleTensorError, frames_hidden
 
 _of_eager: dict[int, Any] = {}
@@ -34,7 +27,7 @@ def register_result(executable: Any, twin: Any) -> Any:
         # At exit nobody asks any more.
         weakref.finalize(executable, _of_eager.pop, id(executable), None).atexit = False
     else:
-        set_default(executable.graph, _OF_GRAPH, {})[executable.name] = twin
+        patching.set_default(executable.graph, _OF_GRAPH, {})[executable.name] = twin
     return executable
 
 
@@ -64,20 +57,20 @@ _made = threading.local()
 _WITHOUT_MARKED = "functions made by Defun leave out the marked nodes, which have no kernel"
 
 
-@patch("tensorflow.python.framework.function.func_graph_from_py_func", why=_WITHOUT_MARKED)
+@patching.patch("tensorflow.python.framework.function.func_graph_from_py_func", why=_WITHOUT_MARKED)
 def _build_defun(build: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     _made.graph = build(*args, **kwargs)
     return _made.graph
 
 
-@after_install
+@patching.after_install
 def _note_open_defun() -> None:
     """Note the graph of the Defun that this thread makes now, whose beginning was not replaced."""
     _made.graph = tf.compat.v1.get_default_graph()
 
 
-@patch_value("tensorflow.python.framework.function.c_api", why=_WITHOUT_MARKED)
-def _leave_out_marked(library: Any) -> Changed:
+@patching.patch_value("tensorflow.python.framework.function.c_api", why=_WITHOUT_MARKED)
+def _leave_out_marked(library: Any) -> patching.Changed:
     # A function runs all of its operations that have an effect, also those that nothing needs.
     make = library.TF_GraphToFunction_wrapper
 
@@ -86,7 +79,7 @@ def _leave_out_marked(library: Any) -> Changed:
             ops = _runnable(_made.graph)
         return make(c_graph, name, append_hash, ops, *args)
 
-    return Changed(library, TF_GraphToFunction_wrapper=make_function)
+    return patching.Changed(library, TF_GraphToFunction_wrapper=make_function)
 
 
 def _runnable(graph: Any) -> list[Any] | None:
@@ -133,7 +126,7 @@ def guard_fetches(graph: Any) -> None:
     setattr(graph, _GUARDED, True)
 
 
-@patch_value(
+@patching.patch_value(
     "tensorflow.python.framework.ops.Graph.is_fetchable",
     why="a fetch of what a computation has not returned raises an error that names the rule",
 )

@@ -22,13 +22,9 @@ from tpulint.runtime.execute.feeds import Feeds, feed_lane
 from tpulint.runtime.execute.probes import Probes, WatchedSegment
 from tpulint.runtime.execute.raising import failing_tensors
 from tpulint.runtime.execute.tensor_map import TensorMap, constant_or_image, in_this_graph, scope_of
+from tpulint.runtime.extract import kernels
 from tpulint.runtime.extract.constants import device_constant, shaped_tensors
 from tpulint.runtime.extract.copying import copy_operations, inputs_of
-from tpulint.runtime.extract.kernels import (
-    refused_array_use,
-    unreachable_python_function,
-    unsupported_operation,
-)
 from tpulint.runtime.extract.region import Operation, Tensor, key_of
 from tpulint.runtime.extract.segments import Segment, Side
 from tpulint.runtime.schedule.locks import AccessSchedule, Deadlock
@@ -110,11 +106,11 @@ class SegmentBuilder:
     def _fault(self) -> RuntimeFault | None:
         """Return the fault of an operation that nothing on its side can run, or None."""
         if self._side is Side.HOST:
-            return unreachable_python_function(self._region, self._ops)
+            return kernels.unreachable_python_function(self._region, self._ops)
         # XLA never sees an operation that holds both sides, so it cannot refuse it.
         if self._side is Side.CONTROL:
-            return refused_array_use(self._region, self._ops[0])
-        return unsupported_operation(self._region, self._ops)
+            return kernels.refused_array_use(self._region, self._ops[0])
+        return kernels.unsupported_operation(self._region, self._ops)
 
     def _image(self, name: str) -> Tensor:
         return constant_or_image(self._region, name, self._images, on_host=self._is_host)

@@ -9,12 +9,8 @@ from __future__ import annotations
 from collections.abc import Container, Hashable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
+from tpulint.runtime import errors
 from tpulint.runtime.emulator import Options
-from tpulint.runtime.errors import (
-    EqualRandomNumbersWarning,
-    RuntimeFaultWarning,
-    UnorderedAccessWarning,
-)
 from tpulint.runtime.extract.bodies import READS, bodies, holds_bodies
 from tpulint.runtime.extract.collectives import (
     Collective,
@@ -158,10 +154,10 @@ def _sites(planned: Plan, around: RegionSite) -> Iterator[list[RegionSite]]:
                 yield from _sites(body, (*around, op.name, number))
 
 
-def unordered_access_warning(accesses: UnorderedAccesses) -> UnorderedAccessWarning:
+def unordered_access_warning(accesses: UnorderedAccesses) -> errors.UnorderedAccessWarning:
     """Return the warning about `accesses`."""
     first, second = _access(accesses.first), _access(accesses.second)
-    return UnorderedAccessWarning(
+    return errors.UnorderedAccessWarning(
         f"Nothing orders two accesses of the variable '{accesses.variable}' in a conditional: "
         f"{first}, and {second}. Here they run in the order in which TensorFlow's passes compile "
         "them; if Grappler is on it may be the other. A control dependency between them decides",
@@ -169,14 +165,14 @@ def unordered_access_warning(accesses: UnorderedAccesses) -> UnorderedAccessWarn
     )
 
 
-def equal_draw_warnings(program: ReplicatedProgram) -> Iterator[EqualRandomNumbersWarning]:
+def equal_draw_warnings(program: ReplicatedProgram) -> Iterator[errors.EqualRandomNumbersWarning]:
     """Yield a warning for each line that draws the same random numbers on all replicas.
 
     A layer of a library draws them for reasons of its own, such as one mask for all.
     """
     draws = filter(is_made_by_user, equal_draws(program))
     for place in dict.fromkeys(map(operation_location, draws)):
-        yield EqualRandomNumbersWarning(
+        yield errors.EqualRandomNumbersWarning(
             f"All {program.num_replicas} replicas draw the same random numbers here, because the "
             "seed is the same on all of them. Add the replica's id to it "
             "(`tf.distribute.get_replica_context().replica_id_in_sync_group`), or use a "
@@ -213,7 +209,7 @@ class Schedule:
     rendezvous: tuple[Rendezvous, ...]
     feeds: frozenset[Operation]
     """The infeed and outfeed operations."""
-    warnings: tuple[RuntimeFaultWarning, ...]
+    warnings: tuple[errors.RuntimeFaultWarning, ...]
 
     @property
     def is_of_device(self) -> bool:
