@@ -6,12 +6,11 @@ import contextlib
 import functools
 import gc
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import tensorflow as tf
 
-from tpulint.ordering import reachable
 from tpulint.runtime.errors import HostOnlyInputError, LocalFileError
 from tpulint.runtime.pods.connections import announce_address, lost_host
 from tpulint.runtime.pods.devices import COORDINATOR, current_pod, is_on_pod, spec_of
@@ -28,7 +27,11 @@ from tpulint.runtime.tensorflow_internals.modules import (
     ops,
 )
 from tpulint.runtime.tensorflow_internals.operations import PYTHON_FUNCTIONS
-from tpulint.runtime.tensorflow_internals.patching import emulated_patch
+from tpulint.runtime.tensorflow_internals.patching import (
+    Changed,
+    emulated_patch,
+    emulated_patch_value,
+)
 
 _CONTEXT = "tensorflow.python.eager.context.Context"
 _MACHINES = "the hosts of a pod are processes, or this one, and the program sees them as machines"
@@ -138,17 +141,23 @@ def _refuse_python_on_hosts(original: Callable[..., Any], self: Any) -> Any:
 
 def python_operation(dataset: Any) -> Any:
     """Return an operation of `dataset`, or of what it is made of, that calls Python, or None."""
-    datasets = reachable([dataset], lambda part: part._inputs(), id)
-    functions = [function.function.graph for part in datasets for function in part._functions()]
-
-    def inner_graphs(graph: Any) -> list[Any]:
+    datasets, graphs = [dataset], []
+    while datasets:
+        part = datasets.pop()
+        datasets += part._inputs()
+        graphs += [function.function.graph for function in part._functions()]
+    seen: set[int] = set()
+    while graphs:
+        graph = graphs.pop()
+        if id(graph) in seen:
+            continue
+        seen.add(id(graph))
+        for op in graph.get_operations():
+            if op.type in PYTHON_FUNCTIONS:
+                return op
         inner = (getattr(function, "graph", None) for function in graph._functions.values())
-        return [inner_graph for inner_graph in inner if inner_graph is not None]
-
-    # Those next to the source first.
-    graphs = reachable(reversed(functions), inner_graphs, id)
-    ops = (op for graph in graphs for op in graph.get_operations())
-    return next((op for op in ops if op.type in PYTHON_FUNCTIONS), None)
+        graphs += [inner_graph for inner_graph in inner if inner_graph is not None]
+    return None
 
 
 @functools.cache
@@ -204,13 +213,38 @@ def _refuse_foreign_datasets(
 _LOCAL_SCHEME = "tpulint.local."
 _HAS_SCHEME = r"(?s)[a-zA-Z][0-9a-zA-Z.]*://.*"
 _IS_FILE = r"(?s)file://.*"
-_PATH_INPUTS = frozenset({"filename", "filenames", "logdir", "path", "pattern", "patterns"}) | {
-    *("checkpoint_prefixes", "destination_prefix", "file_pattern", "prefix"),
+_PATHS: dict[str, tuple[str, ...]] = {
+    "CSVDataset": ("filenames",),
+    "CSVDatasetV2": ("filenames",),
+    "CacheDataset": ("filename",),
+    "CacheDatasetV2": ("filename",),
+    "CreateSummaryFileWriter": ("logdir",),
+    "DatasetToTFRecord": ("filename",),
+    "FixedLengthRecordDataset": ("filenames",),
+    "FixedLengthRecordDatasetV2": ("filenames",),
+    "InitializeTableFromTextFile": ("filename",),
+    "InitializeTableFromTextFileV2": ("filename",),
+    "LoadDataset": ("path",),
+    "MatchingFiles": ("pattern",),
+    "MatchingFilesDataset": ("patterns",),
+    "MergeV2Checkpoints": ("checkpoint_prefixes", "destination_prefix"),
+    "ReadFile": ("filename",),
+    "Restore": ("file_pattern",),
+    "RestoreSlice": ("file_pattern",),
+    "RestoreV2": ("prefix",),
+    "Save": ("filename",),
+    "SaveDataset": ("path",),
+    "SaveDatasetV2": ("path",),
+    "SaveSlices": ("filename",),
+    "SaveV2": ("prefix",),
+    "SnapshotDataset": ("path",),
+    "SnapshotDatasetV2": ("path",),
+    "TFRecordDataset": ("filenames",),
+    "TFRecordDatasetV2": ("filenames",),
+    "TextLineDataset": ("filenames",),
+    "WriteFile": ("filename",),
 }
-"""The names that TensorFlow's operations give to their inputs that are paths."""
-_NO_FILES = frozenset({"DTensorRestoreV2", "LMDBDataset", "RegexFullMatch", "RegexReplace"})
-"""The operations with such an input that do not open files by TensorFlow's file systems on a host.
-"""
+"""The operations whose kernels read and write files, and their arguments that are paths."""
 _makers: list[str | None] = []
 """The lines of programs that made such operations; the scheme has the number of one."""
 
@@ -264,47 +298,61 @@ def local_file_fault(message: str) -> LocalFileError | None:
 
 
 _APART = "the hosts of a remote TPU have none of the files of the program's machine"
-_PYWRAP = "tensorflow.python.pywrap_tfe"
+_GENERATED = "tensorflow.python.ops"
 
 
-@emulated_patch("tensorflow.python.framework.op_def_library._apply_op_helper", why=_APART)
-def _refuse_local_files_in_graphs(
-    apply: Callable[..., Any], operation: str, name: str | None = None, **arguments: Any
-) -> Any:
-    if _path_inputs(operation) and _refuses_local_files():
-        for path in _path_inputs(operation):
-            arguments[path] = _for_hosts(arguments[path], user_location())
-    return apply(operation, name=name, **arguments)
+@emulated_patch_value(f"{_GENERATED}.gen_dataset_ops._op_def_library", why=_APART)
+@emulated_patch_value(f"{_GENERATED}.gen_experimental_dataset_ops._op_def_library", why=_APART)
+@emulated_patch_value(f"{_GENERATED}.gen_io_ops._op_def_library", why=_APART)
+@emulated_patch_value(f"{_GENERATED}.gen_lookup_ops._op_def_library", why=_APART)
+@emulated_patch_value(f"{_GENERATED}.gen_summary_ops._op_def_library", why=_APART)
+def _refuse_local_files_in_graphs(library: Any) -> Changed:
+    def apply_op_helper(operation: str, name: str | None = None, **arguments: Any) -> Any:
+        if operation in _PATHS and _refuses_local_files():
+            for path in _PATHS[operation]:
+                arguments[path] = _for_hosts(arguments[path], user_location())
+        return library._apply_op_helper(operation, name=name, **arguments)
+
+    return Changed(library, _apply_op_helper=apply_op_helper)
 
 
-@emulated_patch(f"{_PYWRAP}.TFE_Py_FastPathExecute", why=_APART)
-def _prepare_inputs(execute: Callable[..., Any], ctx: Any, operation: str, *arguments: Any) -> Any:
-    if _path_inputs(operation) and _refuses_local_files():
-        # TensorFlow makes tensors of the arguments then, and calls `TFE_Py_Execute`.
-        raise eager_core._FallbackException
-    return execute(ctx, operation, *arguments)
+@emulated_patch_value(f"{_GENERATED}.gen_dataset_ops.pywrap_tfe", why=_APART)
+@emulated_patch_value(f"{_GENERATED}.gen_experimental_dataset_ops.pywrap_tfe", why=_APART)
+@emulated_patch_value(f"{_GENERATED}.gen_io_ops.pywrap_tfe", why=_APART)
+@emulated_patch_value(f"{_GENERATED}.gen_lookup_ops.pywrap_tfe", why=_APART)
+@emulated_patch_value(f"{_GENERATED}.gen_summary_ops.pywrap_tfe", why=_APART)
+def _prepare_inputs(execute: Any) -> Changed:
+    def fast_path_execute(ctx: Any, operation: str, *arguments: Any) -> Any:
+        if operation in _PATHS and _refuses_local_files():
+            # TensorFlow makes tensors of the arguments then, and calls `execute`.
+            raise eager_core._FallbackException
+        return execute.TFE_Py_FastPathExecute(ctx, operation, *arguments)
+
+    return Changed(execute, TFE_Py_FastPathExecute=fast_path_execute)
 
 
-@emulated_patch(f"{_PYWRAP}.TFE_Py_Execute", why=_APART)
-def _refuse_local_files_eagerly(
-    execute: Callable[..., Any], ctx: Any, device: Any, operation: Any, inputs: Any, *others: Any
-) -> Any:
-    paths = _path_inputs(tf.compat.as_str(operation))
-    if paths and _refuses_local_files():
-        inputs = list(inputs)
-        for place in paths.values():
-            inputs[place] = _for_hosts(inputs[place], user_location())
-    return execute(ctx, device, operation, inputs, *others)
+@emulated_patch_value(f"{_GENERATED}.gen_dataset_ops._execute", why=_APART)
+@emulated_patch_value(f"{_GENERATED}.gen_experimental_dataset_ops._execute", why=_APART)
+@emulated_patch_value(f"{_GENERATED}.gen_io_ops._execute", why=_APART)
+@emulated_patch_value(f"{_GENERATED}.gen_lookup_ops._execute", why=_APART)
+@emulated_patch_value(f"{_GENERATED}.gen_summary_ops._execute", why=_APART)
+def _refuse_local_files_eagerly(library: Any) -> Changed:
+    def execute(operation: bytes, num_outputs: int, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+        name = operation.decode()
+        if name in _PATHS and _refuses_local_files():
+            inputs = list(inputs)
+            for place in _places_of_paths(name):
+                inputs[place] = _for_hosts(inputs[place], user_location())
+        return library.execute(operation, num_outputs, inputs, *args, **kwargs)
+
+    return Changed(library, execute=execute)
 
 
-@functools.lru_cache(maxsize=4096)  # each function that is called has a name, too
-def _path_inputs(operation: str) -> Mapping[str, int]:
-    """Return the inputs of `operation` that are paths of files, and their places."""
-    definition = op_def_registry.get(operation)
-    if definition is None or operation in _NO_FILES or operation.startswith("Experimental"):
-        return {}
-    names = [argument.name for argument in definition.input_arg]
-    return {name: place for place, name in enumerate(names) if name in _PATH_INPUTS}
+@functools.cache
+def _places_of_paths(operation: str) -> tuple[int, ...]:
+    """Return the places of the paths among the inputs of `operation`."""
+    inputs = [argument.name for argument in op_def_registry.get(operation).input_arg]
+    return tuple(map(inputs.index, _PATHS[operation]))
 
 
 _REFUSED_IN = "_tpulint_refused_in"
@@ -326,10 +374,11 @@ def _mark_paths(graph: Any) -> None:
     is_final, graph._finalized = graph._finalized, False
     try:
         for op in graph.get_operations():
-            paths = _path_inputs(op.type)
-            if not paths or not (spec_of(op.device).job is None or is_on_pod(op.device)):
+            if op.type not in _PATHS or not (
+                spec_of(op.device).job is None or is_on_pod(op.device)
+            ):
                 continue
-            for place in paths.values():
+            for place in _places_of_paths(op.type):
                 path = op.inputs[place]
                 if not path.op.name.startswith(_MARKED):
                     with graph.as_default(), tf.name_scope(_MARKED), tf.control_dependencies(None):

@@ -30,7 +30,7 @@ _RUNS_FUNCTIONS = frozenset(
 )
 _RUNTIME = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _REPLACEMENTS = tuple(
-    os.path.join(_RUNTIME, name, "") for name in ("emulate", "pods", "tensorflow_internals")
+    os.path.join(_RUNTIME, name, "") for name in ("emulate", "tensorflow_internals")
 )
 """The files whose functions stand in for TensorFlow's that run operations."""
 _RUNS_SESSIONS = session.BaseSession._call_tf_sessionrun.__code__
@@ -204,7 +204,7 @@ def _state_of_thread(name: str) -> str:
 
 
 def _innermost_frame(thread: int) -> FrameType | None:
-    for frame in _frames(thread):  # the emulator is in between (see emulate.cores, pods.hosts)
+    for frame in _frames(thread):  # the emulator is in between (see emulate.cores)
         if not frame.f_code.co_filename.startswith(_REPLACEMENTS):
             return frame
     return None
