@@ -15,8 +15,15 @@ from typing import Any, NamedTuple, TypeVar
 import tensorflow as tf
 
 from tpulint.ordering import reachable
-from tpulint.runtime.tensorflow_internals import modules, patching
+from tpulint.runtime.tensorflow_internals import modules
 from tpulint.runtime.tensorflow_internals.modules import random_seed as random_seed
+from tpulint.runtime.tensorflow_internals.patching import (
+    When,
+    installed,
+    patch_value,
+    set_default,
+    with_attributes,
+)
 
 Graph = Any
 Tensor = Any
@@ -52,7 +59,7 @@ def cache_per_graph(function: Callable[[Graph], _Result]) -> Callable[[Graph], _
 
     @functools.wraps(function)
     def result(graph: Graph) -> _Result:
-        results: dict[object, _Result] = patching.set_default(graph, "_tpulint_kept", {})
+        results: dict[object, _Result] = set_default(graph, "_tpulint_kept", {})
         if function not in results:
             results[function] = function(graph)
         return results[function]
@@ -121,14 +128,14 @@ def contexts_around() -> Iterator[Any]:
         yield from contexts_outwards(context_of(graph))
 
 
-control_flow_v2 = functools.partial(patching.installed, patching.When.BUILDING)
+control_flow_v2 = functools.partial(installed, When.BUILDING)
 """Return a context in which `tf.cond` and `tf.while_loop` make operations of TensorFlow 2."""
 
 
-@patching.patch_value(
+@patch_value(
     "tensorflow.python.ops.control_flow_util.ENABLE_CONTROL_FLOW_V2",
     why="tf.cond and tf.while_loop make operations that hold functions, which can be cut",
-    when=patching.When.BUILDING,
+    when=When.BUILDING,
 )
 def _enable_control_flow_v2(_: Any) -> bool:
     return True
@@ -181,7 +188,7 @@ def is_context_initialized() -> bool:
 
 def without_callbacks() -> AbstractContextManager[None]:
     """Call no operation callback on what is built here: `enable_check_numerics` adds checks."""
-    return patching.with_attributes(modules.eager_context.context(), invoking_op_callbacks=True)
+    return with_attributes(modules.eager_context.context(), invoking_op_callbacks=True)
 
 
 def function_graph(graph: Graph, name: str) -> Graph:
