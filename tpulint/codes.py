@@ -78,11 +78,11 @@ def _read(table: str) -> Iterator[Code]:
             yield Code(code, name, Severity(severity), summary, kinds)
 
 
-_IDLE = "a suppression comment that suppresses nothing"
+_UNUSED = "a suppression comment that suppresses nothing"
 # Reported by the tool itself, without a rule.
 OF_THE_TOOL = (
     Code("TPU001", "syntax-error", Severity.ERROR, "a file that cannot be parsed"),
-    Code("TPU002", "unused-suppression", Severity.WARNING, _IDLE, (Applicability.SAFE,)),
+    Code("TPU002", "unused-suppression", Severity.WARNING, _UNUSED, (Applicability.SAFE,)),
 )
 RULES: dict[str, Code] = {row.code: row for row in _read(TABLE)}
 CODES: dict[str, Code] = {row.code: row for row in OF_THE_TOOL} | RULES

@@ -93,9 +93,9 @@ def row_major(shape: Sequence[int], dtype: str) -> Layout:
 
 def best_layout(shape: Sequence[int], dtype: str) -> Layout:
     """Return the layout that takes `least_bytes`: only its minor dimension is padded."""
-    axes = range(len(shape))[::-1]
-    orders = [(minor, *(axis for axis in axes if axis != minor)) for minor in axes[::-1]] or [()]
-    layouts = [Layout(order, ((LANES,),)) for order in orders]
+    axes = range(len(shape))
+    orders = [(minor, *(axis for axis in reversed(axes) if axis != minor)) for minor in axes]
+    layouts = [Layout(order, ((LANES,),)) for order in orders or [()]]  # a scalar has no axis
     return min(layouts, key=lambda layout: padded_bytes(shape, dtype, layout))
 
 

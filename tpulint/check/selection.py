@@ -232,7 +232,8 @@ def groups(by_path: dict[str, str], settings: Iterable[Settings]) -> list[list[s
     wrappers = [setting.boundary_names for setting in settings]
     disk = Disk()
     files = sorted(by_path)
-    seeds, of_homes = set(), []
+    seeds: set[str] = set()
+    of_homes: list[str] = []
     for path in files:
         with contextlib.suppress(OSError):
             data = disk.read(path)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
@@ -18,6 +17,7 @@ from tpulint.diagnostics.traces import callee_name
 from tpulint.finding import DEVICE_LANE, HOST_LANE, Certainty, Span
 from tpulint.frontends.tensorflow import map_facts
 from tpulint.frontends.tensorflow.program import Program
+from tpulint.hardware import dense_bytes
 from tpulint.map.lanes import EventBoxes, OpenBox, Part, asked_modes, segment_node, timeline
 from tpulint.map.pictures import model
 from tpulint.map.variables import variables_of
@@ -346,7 +346,6 @@ def _moved_edges(box: OpenBox, call: str) -> Iterator[model.MapEdge]:
 # The tensors that cross between device and host, and their sizes where dtype and shape are known.
 
 NAME = re.compile(r"[A-Za-z_][\w.]*(\[\w*\])?")
-BITS = re.compile(r"[a-z]+(\d+)")
 SORTS = {"structure": "tensors", "unseen": "not known"}
 LONGEST = 40  # characters of an expression that is shown as a name
 
@@ -422,13 +421,12 @@ def crossing(tensor: Tensor, name: str) -> model.Crossing:
 
 
 def _bytes(tensor: Tensor) -> int | None:
-    """Return the bytes; None where an element's vary, as a string's, or are less than one."""
+    """Return the bytes; None where a size is not known, or an element's vary, as a string's."""
     if tensor.sort != "tensor" or tensor.dtype is None or tensor.shape is None:
         return None
-    bits = BITS.fullmatch(tensor.dtype)
-    width = int(bits[1]) // 8 if bits else int(tensor.dtype == "bool")
     sizes = [size for size in tensor.shape if size is not None]
-    return width * math.prod(sizes) if width and len(sizes) == len(tensor.shape) else None
+    is_known = len(sizes) == len(tensor.shape) and dense_bytes((), tensor.dtype) > 0
+    return dense_bytes(sizes, tensor.dtype) if is_known else None
 
 
 def name_at(site: Site, *, anything: bool) -> str:

@@ -66,9 +66,8 @@ def draw(request: Request, function: str | None) -> Found:
     ]
     subject = filename if function is None else f"{filename}:{function}"
     program = ProgramMap(subject, tuple(maps[:MOST]), tuple(left_out))
-    return Found(
-        program, read_all(sorted(set(_filenames(program.computations))), {}), tuple(messages)
-    )
+    sources = read_all(sorted(set(_filenames(program.computations))), {})
+    return Found(program, sources, tuple(messages))
 
 
 def _read(filename: str) -> list[Definition]:

@@ -84,14 +84,13 @@ def _touches(
     computation: Computation, creations: _Creations, lanes: EventBoxes
 ) -> Iterator[Access]:
     """Yield the reads and writes of variables that are there, with those of optimizers."""
-    touches = [
-        _moved(access, access.variable, SHOWN[access.mode], lanes)
-        if access.mode in SHOWN
-        else access
-        for access in computation.accesses
-        if (access.mode in TOUCHES and access.how not in map_facts.TAKEN) or access.mode in SHOWN
-        if creations.is_there(access.variable)
-    ]
+    touches = []
+    for access in computation.accesses:
+        if creations.is_there(access.variable):
+            if access.mode in SHOWN:
+                touches.append(_moved(access, access.variable, SHOWN[access.mode], lanes))
+            elif access.mode in TOUCHES and access.how not in map_facts.TAKEN:
+                touches.append(access)
     touches += _reads_of_layer_functions(computation, lanes)
     updates = [call for call in computation.calls if map_facts.is_update(call)]
     updated = {call.site for call in updates}
@@ -106,9 +105,9 @@ def _touches(
             yield _written(access, access, lanes)
         else:
             yield access
-    seen = {(access.site, access.how) for access in touches if access.variable.sort in TRAINED}
+    writers = {(access.site, access.how) for access in touches if access.variable.sort in TRAINED}
     for call in updates:
-        if (call.site, call.last) not in seen:
+        if (call.site, call.last) not in writers:
             for access in _read_before(call, touches):
                 if creations.is_trained(access.variable):
                     yield _written(access, call, lanes)

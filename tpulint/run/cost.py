@@ -199,9 +199,10 @@ def product_lines(
         flops = sum(product.flops for product in group)
         padded = sum(padded_flops(product, device) for product in group)
         intensity = flops / max(sum(product.times * product.bytes for product in group), 1)
-        size, place = (first.rows, first.depth, first.columns), shown(first.place or "")
-        line = ProductLine(first.name, first.type, number, *size, flops, padded, intensity, place)
-        lines.append(line)
+        sizes = (first.rows, first.depth, first.columns)
+        costs = (flops, padded, intensity)
+        place = shown(first.place or "")
+        lines.append(ProductLine(first.name, first.type, number, *sizes, *costs, place))
     return tuple(sorted(lines, key=lambda line: -line.padded_flops))
 
 

@@ -16,7 +16,6 @@ from typing import NamedTuple
 
 from tpulint.codes import CODES
 from tpulint.frontends.tensorflow.knowledge.tables import raised_error, runtime_fault
-from tpulint.ordering import reachable
 
 # Tracebacks as the program's author reads them: without the frames of tpulint.
 
@@ -77,10 +76,15 @@ def shows_all() -> bool:
 
 
 def _with_causes(error: BaseException) -> Iterator[BaseException]:
-    def origins(link: BaseException) -> list[BaseException]:
-        return [origin for origin in (link.__cause__, link.__context__) if origin is not None]
-
-    return reachable([error], origins, key=id)
+    """Yield `error` and all that it came from, first what it was raised from, as tracebacks do."""
+    seen: set[int] = set()
+    waiting: list[BaseException | None] = [error]
+    while waiting:
+        link = waiting.pop()
+        if link is not None and id(link) not in seen:
+            seen.add(id(link))
+            yield link
+            waiting += [link.__context__, link.__cause__]
 
 
 def _entries(traceback: TracebackType | None) -> Iterator[TracebackType]:

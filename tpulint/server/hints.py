@@ -113,7 +113,7 @@ async def answers(
 
 
 def lanes_of(programs: Sequence[ReadProgram], path: str) -> list[tuple[Location, set[str]]]:
-    """Return the lanes of the functions in a file, by row, in the programs that build computations.
+    """Return where functions of a file begin, and their lanes in programs that build computations.
 
     In a program without any, everything runs on the host, and saying so says nothing.
     """
