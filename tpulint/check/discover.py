@@ -208,10 +208,9 @@ class Task(NamedTuple):
 
     def only(self, filenames: frozenset[str]) -> Task:
         """Return the task that reports on these of its files alone; the others are context."""
-        all_files = sorted(self.filenames + self.context)
         own = tuple(name for name in self.filenames if name in filenames)
-        context = tuple(name for name in all_files if name not in frozenset(own))
-        return self._replace(filenames=own, context=context)
+        context = {*self.filenames, *self.context}.difference(own)
+        return self._replace(filenames=own, context=tuple(sorted(context)))
 
     def passing_over(self, files: Iterable[disk.PassedOver]) -> Task:
         """Return the task with lines about files that were passed over."""

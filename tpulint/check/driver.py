@@ -18,7 +18,7 @@ from tpulint.check.executor import LocalWorkers, Search
 from tpulint.check.programs import Prefiltered, prefilter, split_into_programs
 from tpulint.check.progress import Progress
 from tpulint.check.request import STDIN, Request, settings_of
-from tpulint.check.resolve import CheckResult, rendered, resolved
+from tpulint.check.resolve import CheckResult, rendered, resolve
 from tpulint.check.selection import affected_part, in_shard
 from tpulint.codes import CODES, OF_NAMES
 from tpulint.collector import gc_disabled
@@ -387,13 +387,6 @@ def analysis_of(results: Iterable[RuleResult]) -> Analysis:
         tuple(row.failure for row in rows if row.failure is not None),
         times={row.code: row.seconds for row in rows},
     )
-
-
-def resolve(
-    analysis: Analysis, task: Task, unsaved: Mapping[str, bytes], memo: Memo
-) -> CheckResult:
-    """Return the findings that remain after suppressions, per-file-ignores and baselines."""
-    return resolved(analysis, task, unsaved, memo)
 
 
 def render(result: CheckResult, output_format: str, statistics: bool) -> tuple[str, list[str]]:

@@ -64,7 +64,7 @@ def prefilter(
     graph: import_graph.ImportGraph | None = None,
     facts_by_name: Mapping[str, FileFacts] = MappingProxyType({}),
 ) -> Prefiltered:
-    """Search the bytes of some files of the batch, less those whose facts are `known`.
+    """Search the bytes of some files of the batch, less those in `facts_by_name`.
 
     Suppressions do not matter in the files that are only context. `graph` learns what the others
     import.

@@ -29,8 +29,8 @@ class TerminalProgress(Progress):
     def __init__(self, stream: TextIO, width: int) -> None:
         self._stream = stream
         self._width = width
-        self._text_with_start = time.monotonic()
-        self._next = self._text_with_start + PATIENCE
+        self._started = time.monotonic()
+        self._next = self._started + PATIENCE
         self._shown = False
         self._last = ""
 
@@ -42,7 +42,7 @@ class TerminalProgress(Progress):
         self._next = now + PAUSE
         self._shown = True
         count = f" {done:,} of {total:,}" if total else ""
-        line = f"tpulint: {what}{count} ({now - self._text_with_start:.0f} s)"
+        line = f"tpulint: {what}{count} ({now - self._started:.0f} s)"
         self._stream.write(CLEAR + line[: self._width - 1])
         self._stream.flush()
 

@@ -62,10 +62,13 @@ STEPS_A_LANE = 12
 BROKEN = "TPU001"
 
 
-def resolved(
+def resolve(
     analysis: Analysis, task: Task, unsaved: Mapping[str, bytes], memo: Memo
 ) -> CheckResult:
-    """Return the findings in the files of the task that remain, and how many are hidden."""
+    """Return the findings in the files of the task that remain, and how many are hidden.
+
+    Suppressions, per-file-ignores and baselines take the others.
+    """
     request = task.request
     wanted = frozenset(task.filenames)
     findings = [finding for finding in analysis.findings if is_asked_for(finding, wanted)]

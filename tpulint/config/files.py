@@ -32,11 +32,7 @@ class Patterns:
 
     def fit(self, path: str, name: str) -> bool:
         """Return whether the absolute `path`, whose last part is `name`, fits."""
-        if name in self.names:
-            return True
-        if self.globs is not None and self.globs.match(name):
-            return True
-        return self.paths is not None and self.paths.match(path) is not None
+        return name in self.names or bool(self.globs.match(name) or self.paths.match(path))
 
     def fit_within(self, path: str) -> bool:
         """Return whether the absolute `path` or a directory above it, below the root, fits."""
@@ -50,11 +46,11 @@ class Patterns:
         return False
 
 
-def compiled(globs: Iterable[str]) -> re.Pattern[str] | None:
+def compiled(globs: Iterable[str]) -> re.Pattern[str]:
     import fnmatch
 
     parts = [fnmatch.translate(pattern) for pattern in globs]
-    return re.compile("|".join(parts)) if parts else None
+    return re.compile("|".join(parts) or "(?!)")  # of no globs: what nothing fits
 
 
 PYPROJECT = "pyproject.toml"
@@ -246,8 +242,6 @@ class Closest:
 
     def of_file(self, filename: str) -> Config:
         """Return the configuration of a file, which need not exist."""
-        if self._fixed is not None:
-            return self._fixed
         return self.of(os.path.dirname(os.path.abspath(filename)))
 
     def patterns(self, directory: str) -> Patterns:

@@ -155,12 +155,12 @@ class CheckedDisk(Disk):
         self.new: dict[str, FileState] = {}
         self._stamps: dict[str, str | None] = {}
         self._digests: dict[str, str] = {}
-        self._text_with_start = time.time_ns() - CLOCK_LAG_NS
+        self._started = time.time_ns() - CLOCK_LAG_NS
 
     def refresh(self) -> None:
         """Look at the disk again from now on."""
         self.keep_new()
-        self._text_with_start = time.time_ns() - CLOCK_LAG_NS
+        self._started = time.time_ns() - CLOCK_LAG_NS
         for answers in (self._stamps, self._digests, self._listings):
             answers.clear()
 
@@ -215,7 +215,7 @@ class CheckedDisk(Disk):
                 continue
             seen = self.stamp(path)
             # A stamp ends in two times, in nanoseconds: the later one is that of the last change.
-            if seen is not None and max(map(int, seen.split(":")[2:])) < self._text_with_start:
+            if seen is not None and max(map(int, seen.split(":")[2:])) < self._started:
                 state = FileState(seen, digest)
                 if self.known.get(path) != state:
                     self.new[path] = state

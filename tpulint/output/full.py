@@ -67,10 +67,10 @@ def block(finding: Finding, context: RenderContext) -> str:
 # device                          | host
 # --------------------------------+-------------------------------
 # 1 model.py:12                   |
-# v.assign_add(1.0)         |
-# holds `v` until it returns    |
-# | 2 model.py:8
-# |       v.read_value()
+#       v.assign_add(1.0)         |
+#   holds `v` until it returns    |
+#                                 | 2 model.py:8
+#                                 |       v.read_value()
 
 INDENT = 2
 GAP = " | "

@@ -66,7 +66,8 @@ def unfollowed_lines(calls: Sequence[UnfollowedCall]) -> list[str]:
 
 
 def count(number: int, word: str) -> str:
-    return f"{number:,} {word}" if number == 1 else f"{number:,} {word}s"
+    plural = "es" if word.endswith("ch") else "s"
+    return f"{number:,} {word}{plural if number != 1 else ''}"
 
 
 def count_line(left: int, context: RenderContext) -> str:

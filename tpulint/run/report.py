@@ -27,6 +27,7 @@ from tpulint.output import load
 from tpulint.output.context import RenderContext
 from tpulint.output.full import block
 from tpulint.output.html import STYLE, article, page, prose
+from tpulint.output.summary import count
 from tpulint.output.text import flags, one_line
 from tpulint.run.cost import UNKNOWN, StepCost, cost_lines, table
 from tpulint.source import Source, UnreadableSource, read_source
@@ -106,7 +107,7 @@ class ComputationRun(NamedTuple):
     @property
     def programs(self) -> str:
         """Return how many device programs there were: one a compilation, where XLA compiled."""
-        return counted(self.compilations, "program" if self.checked_parts else "compilation")
+        return count(self.compilations, "program" if self.checked_parts else "compilation")
 
     @property
     def way(self) -> str:
@@ -196,9 +197,9 @@ def costs_section(costs: Sequence[StepCost]) -> Iterator[str]:
 def launch_lines(ran: FinishedRun) -> Iterator[str]:
     """Yield what the host does in each step: its launches, its input, and what it reads."""
     for computation in ran.computations:
-        steps = counted(computation.steps, "step")
+        steps = count(computation.steps, "step")
         taken = f"{computation.input_bytes / max(computation.steps, 1):,.0f} bytes of input"
-        launches = counted(computation.launches, "launch")
+        launches = count(computation.launches, "launch")
         yield f"{computation.place}: {steps} in {launches}, {taken} per step"
         if computation.compilations > 1:
             seconds, differing = computation.compile_seconds, "; ".join(computation.differing)
@@ -209,16 +210,11 @@ def launch_lines(ran: FinishedRun) -> Iterator[str]:
     if ran.reads:
         number = sum(read.number for read in ran.reads)
         size = sum(read.bytes for read in ran.reads)
-        yield f"{counted(number, 'host read')} of values of the device, {size:,} bytes:"
+        yield f"{count(number, 'host read')} of values of the device, {size:,} bytes:"
     for read in ran.reads[:MOST_LINES]:
-        yield f"  {read.place}: {counted(read.number, 'read')}, {read.bytes:,} bytes"
+        yield f"  {read.place}: {count(read.number, 'read')}, {read.bytes:,} bytes"
     if len(ran.reads) > MOST_LINES:
         yield f"  ... and {len(ran.reads) - MOST_LINES} more lines"
-
-
-def counted(number: int, noun: str) -> str:
-    plural = "es" if noun.endswith("ch") else "s"
-    return f"{number:,} {noun}{plural if number != 1 else ''}"
 
 
 def json_text(ran: FinishedRun, context: RenderContext) -> str:
@@ -250,7 +246,7 @@ def storage_lines(ran: FinishedRun) -> Iterator[str]:
     steps = sum(computation.steps for computation in ran.computations)
     for use in ran.storage:
         parts = [
-            f"{verb} {counted(objects, 'object')}, {size:,} bytes"
+            f"{verb} {count(objects, 'object')}, {size:,} bytes"
             for verb, objects, size in (
                 ("read", use.objects_read, use.bytes_read),
                 ("wrote", use.objects_written, use.bytes_written),
@@ -259,7 +255,7 @@ def storage_lines(ran: FinishedRun) -> Iterator[str]:
         ]
         if steps:
             time = f", {use.seconds_waited * 1e3:,.0f} ms" if use.steps_waited else ""
-            parts.append(f"{use.steps_waited:,} of {counted(steps, 'step')} waited for it{time}")
+            parts.append(f"{use.steps_waited:,} of {count(steps, 'step')} waited for it{time}")
         yield f"gs://{use.bucket}: {'; '.join(parts)}"
 
 
@@ -316,16 +312,17 @@ def computation_table(computations: Sequence[ComputationRun]) -> list[str]:
 
 
 def headed(computation: ComputationRun) -> str:
-    steps = counted(computation.steps, "step")
+    steps = count(computation.steps, "step")
     return f"{computation.place}, {steps}, {computation.programs}{computation.way}"
 
 
 def cells(computation: ComputationRun) -> Iterator[tuple[str, ...]]:
     for lane in computation.lanes:
-        crossing = (lane.round_trips, lane.bytes_to_host, lane.bytes_to_device)
-        counted = (lane.name not in ("device", *FEEDS), *[lane.name != "device"] * 2)
-        counts = [f"{count:,}" if on else "" for count, on in zip(crossing, counted, strict=True)]
-        yield (title(lane), f"{lane.runs:,}", *counts, f"{lane.seconds * 1e3:,.1f}", lane.place)
+        is_device = lane.name == "device"
+        trips = "" if is_device or lane.name in FEEDS else f"{lane.round_trips:,}"
+        sizes = ["" if is_device else f"{n:,}" for n in (lane.bytes_to_host, lane.bytes_to_device)]
+        milliseconds = f"{lane.seconds * 1e3:,.1f}"
+        yield (title(lane), f"{lane.runs:,}", trips, *sizes, milliseconds, lane.place)
 
 
 def shown_place(place: str) -> str:
@@ -438,7 +435,7 @@ def map_of_run(ran: ComputationRun) -> model.ComputationMap:
         edges.append(model.MapEdge(call, key, model.SENDS, sent, _runs(lane)))
         if lane.round_trips:
             back = (_bytes(lane.bytes_to_device),)
-            trips = counted(lane.round_trips, "round trip")
+            trips = count(lane.round_trips, "round trip")
             edges.append(model.MapEdge(key, call, model.RETURNS, back, trips))
     ended = {lane.name for lane in ran.lanes}
     for number, stuck in enumerate(lane for lane in ran.unfinished if lane.name not in ended):
@@ -467,7 +464,7 @@ def _call(lane: Lane) -> str:
 
 
 def _runs(lane: Lane) -> str:
-    return f"{counted(lane.runs, 'run')} in {lane.seconds * 1e3:,.1f} ms"
+    return f"{count(lane.runs, 'run')} in {lane.seconds * 1e3:,.1f} ms"
 
 
 def _bytes(number: int) -> model.Crossing:

@@ -259,7 +259,7 @@ def test_no_import_of_the_runtime_runs_up_its_layers() -> None:
         ("check", "analysis.summarize"),
         ("frontends.tensorflow", "build_program.build_program"),
         ("check", "analysis.run_rules"),
-        ("check", "resolve.resolved"),
+        ("check", "resolve.resolve"),
         ("check", "resolve.rendered"),
     ],
 )

@@ -122,7 +122,7 @@ def _rows(text: str, width: float) -> list[tuple[str, str]]:
 SPACE = 22  # between rows
 RAIL = 6  # from the line of a cycle to the next one
 CYCLES = 3  # cycles with a line of their own
-WIDE_LANE, GAP = 370.0, 236.0  # the widths of a lane, and of the space between both
+LANE_WIDTH, GAP = 370.0, 236.0  # the widths of a lane, and of the space between both
 NARROW_WIDTH, NARROW_SHIFT = 364.0, 36  # of a narrow picture, and of the host's lane in it
 ROW = 13  # of words on an arrow
 
@@ -141,7 +141,7 @@ def drawing(
 class _Layout:
     """Draws the boxes of both lanes row by row, the variables below them, the cycles around both.
 
-    edge, host: the left edges of both lanes. lane: the width of their boxes; in a narrow picture
+    edge, host: the left edges of both lanes. lane_width: that of their boxes; in a narrow picture
     the lanes overlap. depth: the frames around the deepest box, nest: from one to the next.
 
     y: where the next row begins. boxes: by the node's key. sent: where arrows leave their calls.
@@ -155,9 +155,9 @@ class _Layout:
         self.depth = max((len(node.regions) for node in drawn.nodes), default=0)
         self.nest = 4.0 if narrow else 8.0
         self.edge = 14.0 + self.nest * self.depth + RAIL * min(len(drawn.cycles), CYCLES)
-        self.width = NARROW_WIDTH if narrow else 2 * self.edge + 2 * WIDE_LANE + GAP
-        self.lane = self.width - 2 * self.edge - NARROW_SHIFT if narrow else WIDE_LANE
-        self.host = self.edge + (NARROW_SHIFT if narrow else WIDE_LANE + GAP)
+        self.width = NARROW_WIDTH if narrow else 2 * self.edge + 2 * LANE_WIDTH + GAP
+        self.lane_width = self.width - 2 * self.edge - NARROW_SHIFT if narrow else LANE_WIDTH
+        self.host = self.edge + (NARROW_SHIFT if narrow else LANE_WIDTH + GAP)
         self.picture = Drawing(self.width, title=drawn.title)
         self.y = 20.0
         self.boxes: dict[str, Box] = {}
@@ -170,7 +170,7 @@ class _Layout:
     def finished(self) -> Drawing:
         self.write(self.edge, self.y, "device (compiled by XLA)", "device")
         if self.narrow:
-            self.write(self.host + self.lane, self.y, "host", "host", "end")
+            self.write(self.host + self.lane_width, self.y, "host", "host", "end")
         else:
             self.write(self.host, self.y, "host", "host")
         self.y += 14
@@ -226,7 +226,7 @@ class _Layout:
     def box(self, node: model.MapNode, x: float, y: float) -> Box:
         style = f"{node.lane} {node.kind}" + (" alarm" if node.key in self.drawn.alarmed else "")
         lines = model.box_lines(node, self.drawn.span, self.context)
-        return boxed(lines, x, y, self.lane, style, node.span)
+        return boxed(lines, x, y, self.lane_width, style, node.span)
 
     def put(self, node: model.MapNode, box: Box) -> None:
         self.boxes[node.key] = box
@@ -250,7 +250,7 @@ class _Layout:
 
     def then(self, device: Box) -> None:
         """Lead the device's time from the box before to this one, and inputs into the first."""
-        x = self.edge + 14 if self.narrow else self.edge + self.lane / 2
+        x = self.edge + 14 if self.narrow else self.edge + self.lane_width / 2
         if self.last is not None:
             self.picture.arrows.append(Arrow(((x, self.last.bottom), (x, device.y)), "time"))
         for number, (box, edge) in enumerate(self.entering):
@@ -340,14 +340,14 @@ class _Layout:
         """Draw the variable between the lanes, and beside it what each of them does with it."""
         y, inset = self.y, 24.0
         alarm = " alarm" if variable.key in self.drawn.alarmed else ""
-        x, width = self.edge + self.lane + inset, GAP - 2 * inset
+        x, width = self.edge + self.lane_width + inset, GAP - 2 * inset
         name = boxed(self.name_of(variable), x, y, width, f"variable{alarm}", variable.span)
         sides: dict[str, Box] = {}
         for lane in (DEVICE_LANE, HOST_LANE):
             if touches := self.touched(variable, lane):
                 letters_wide = max(columns_of(shown(touch.text)) for touch in touches)
-                width = min(self.lane, 2 * PAD + letters_wide * SIZE * ADVANCE + 1)
-                x = self.host if lane == HOST_LANE else self.edge + self.lane - width
+                width = min(self.lane_width, 2 * PAD + letters_wide * SIZE * ADVANCE + 1)
+                x = self.host if lane == HOST_LANE else self.edge + self.lane_width - width
                 sides[lane] = boxed(touches, x, y, width, f"{lane} touches{alarm}")
         height = max(box.height for box in (name, *sides.values()))
         name = replace(name, height=height)
