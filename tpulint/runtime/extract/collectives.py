@@ -15,6 +15,7 @@ import functools
 import operator
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from tpulint.ordering import AGREEMENTS, COLLECTIVES, INFEED_TAKES, Truth, all3, rule_of_divergence
@@ -130,15 +131,6 @@ def _loop_agreements(body: Region, variables: list[Truth]) -> list[Truth]:
         variables = carried
 
 
-def _agreement_on_decision(region: Region, op: Operation, outer: Agreements) -> Truth:
-    """Return whether all replicas take one branch of `op`, or make as many rounds of it."""
-    if op.type in IF | CASE:
-        return outer.get(op.inputs[0].name, Truth.MAYBE)
-    condition = bodies(region, op)[0]
-    inside = agreements(condition, agreements_in_body(region, op, condition, outer))
-    return inside.get(condition.outputs[0].name, Truth.MAYBE)
-
-
 @dataclass(frozen=True, eq=False)
 class Decision:
     """A conditional or a loop around a collective.
@@ -200,13 +192,14 @@ def find_collectives(program: ReplicatedProgram) -> Iterator[Collective]:
                 loops = sum(decision.branch is None for decision in decisions)
                 branch = None if outer.op.type in WHILE else number
                 decisions.append(Decision(site, outer.op, loops, branch))
-                alike = all3([alike, _agreement_on_decision(outer.region, outer.op, outer.agreed)])
+                alike = all3([alike, outer.agreement])
             site = (*site, number)
         groups = _groups(visit.op, program.num_replicas)
         yield Collective((*site, visit.op.name), visit.op, groups, tuple(decisions), alike)
 
 
-class _Visit(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class _Visit:
     """An operation of `region`, and what is agreed on there.
 
     `around` has the visits of the calls, loops and conditionals around it, outermost first, each
@@ -217,6 +210,16 @@ class _Visit(NamedTuple):
     op: Operation
     agreed: Agreements
     around: tuple[tuple[_Visit, int], ...]
+
+    @cached_property  # a loop may have as many collectives as a model has variables
+    def agreement(self) -> Truth:
+        """Whether all replicas take one branch of `op`, or make as many rounds of it."""
+        if self.op.type in IF | CASE:
+            return self.agreed.get(self.op.inputs[0].name, Truth.MAYBE)
+        condition = bodies(self.region, self.op)[0]
+        handed_in = agreements_in_body(self.region, self.op, condition, self.agreed)
+        inside = agreements(condition, handed_in)
+        return inside.get(condition.outputs[0].name, Truth.MAYBE)
 
 
 def _visits(
@@ -256,10 +259,10 @@ def equal_draws(program: ReplicatedProgram) -> Iterator[Operation]:
     """Yield the stateless draws of random numbers that have the same seed on all replicas."""
     if program.num_replicas == 1:
         return
-    for _, op, agreed, _ in _visits(program.region, agreements_on_inputs(program)):
-        seeds = [op.inputs[place].name for place in _SEEDS.get(op.type, ())]
-        if seeds and all(agreed.get(name) is Truth.YES for name in seeds):
-            yield op
+    for visit in _visits(program.region, agreements_on_inputs(program)):
+        seeds = [visit.op.inputs[place].name for place in _SEEDS.get(visit.op.type, ())]
+        if seeds and all(visit.agreed.get(name) is Truth.YES for name in seeds):
+            yield visit.op
 
 
 class CopyUses(NamedTuple):
@@ -279,9 +282,10 @@ def uses_of_copies(program: ReplicatedProgram) -> CopyUses:
     """Return what `program` does with the copies of its mirrored variables."""
     # A function that is called twice may get values that differ at one of the calls only.
     differ: set[tuple[Graph, str]] = set()
-    for region, op, agreed, _ in _visits(program.region, agreements_on_inputs(program)):
-        names = (tensor.name for tensor in op.inputs)
-        differ.update((region.graph, name) for name in names if agreed.get(name) is Truth.NO)
+    for visit in _visits(program.region, agreements_on_inputs(program)):
+        names = (tensor.name for tensor in visit.op.inputs)
+        unequal = (name for name in names if visit.agreed.get(name) is Truth.NO)
+        differ.update((visit.region.graph, name) for name in unequal)
     writes: dict[str, Operation] = {}
     for touch in touches(program.region):
         if touch.on_host or not touch.writes or touch.variable not in program.mirrored:

@@ -146,8 +146,8 @@ class _Plan:
 
     def can_join(self, node: FlatNode, together: Sequence[FlatNode]) -> bool:
         """Return whether `node` can be made in one conditional with `together`."""
-        has_predicate = self._condition(node)[0] == self._condition(together[0])[0]
-        return has_predicate and not set(self._needs(node)) & set(together)
+        same_predicate = self._condition(node)[0] == self._condition(together[0])[0]
+        return same_predicate and not set(self._needs(node)) & set(together)
 
     def conditional(self, nodes: Sequence[FlatNode]) -> ConditionalNodes:
         """Return the conditional of `nodes`."""
@@ -312,12 +312,7 @@ def functionalize(region: Region) -> tuple[Region, list[order.UnorderedAccesses]
         graph = graphs.FuncGraph("functionalized")
     graph._add_control_dependencies = False
     with graph.as_default(), graphs.control_flow_v2():
-        parameters_by_name = {}
-        for name in region.inputs:
-            given, dtype = tensors[name], tensors[name].dtype.base_dtype
-            parameter = tf.compat.v1.placeholder(dtype, given.shape, given.op.name)
-            graphs.copy_handle_data(given, parameter)
-            parameters_by_name[name] = parameter
+        parameters_by_name = {name: _parameter(tensors[name]) for name in region.inputs}
         level = Level(region.ops, None)
         built = _LevelBuilder(region, level, dict(parameters_by_name), {}, [])
         built.build([*level.roots(), *_owners(level, region.outputs)], region.outputs)
@@ -330,6 +325,12 @@ def functionalize(region: Region) -> tuple[Region, list[order.UnorderedAccesses]
         del own[tensor.op.name]
     names = {tensor.name: name for name, tensor in parameters_by_name.items()}
     return Region.of(graph, own, names, outputs), built.unordered
+
+
+def _parameter(tensor: Tensor) -> Tensor:
+    placeholder = tf.compat.v1.placeholder(tensor.dtype.base_dtype, tensor.shape, tensor.op.name)
+    graphs.copy_handle_data(tensor, placeholder)
+    return placeholder
 
 
 def _owners(level: Level, tensors: Iterable[Tensor]) -> list[FlatNode]:
