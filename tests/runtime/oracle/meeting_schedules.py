@@ -199,7 +199,8 @@ class _Run:
 
     def _meet(self, replica: int, site: RegionSite, now: Iteration) -> Steps:
         group = self._collectives[site].group_of(replica)
-        fault = self._attendance.arrive(site, replica, now)
+        # A replica that meets nobody does not report.
+        fault = self._attendance.arrive(site, replica, now) if len(group) > 1 else None
         if fault:
             raise fault
         come = self._come.setdefault((site, now), set())
