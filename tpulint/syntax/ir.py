@@ -163,8 +163,10 @@ class ModuleSummary:
 
     def names_any(self, names: frozenset[str]) -> bool:
         """Return whether one of `names` is an identifier in the module."""
-        pieces = (function for function in self.functions if function.rows is not None)
-        return not names.isdisjoint(self.mentions) or any(it.names_any(names) for it in pieces)
+        if not names.isdisjoint(self.mentions):
+            return True
+        left_out = (function for function in self.functions if function.rows is not None)
+        return any(function.names_any(names) for function in left_out)
 
     def functions_around(self, place: int) -> list[FunctionCode]:
         """Return the functions with bodies in the piece that holds `place`, in source order."""

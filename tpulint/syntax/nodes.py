@@ -25,16 +25,18 @@ else:
 
     class NodeType(type):
         def __new__(mcs, name, bases, namespace):
-            kinds = namespace.get("__annotations__", {})
+            kinds = namespace.get("__annotations__", {})  # as text, by `from __future__`
             cls = super().__new__(mcs, name, bases, {**namespace, "__slots__": tuple(kinds)})
-            own = [field for field, kind in kinds.items() if kind not in PLAIN]
-            cls.node_fields = (*cls.node_fields, *own)
+            cls.node_fields += tuple(field for field, kind in kinds.items() if kind not in PLAIN)
             # Objects of classes that are frozen at run time, too, take three times as long to make.
             return dataclass(cls)
 
 
 class Node(metaclass=NodeType):
-    """A part of a summary; `node_fields` are those that hold nodes, or lists of nodes."""
+    """A part of a summary; `node_fields` are those that hold nodes, or lists of nodes.
+
+    What a class annotates are its fields: these two are not.
+    """
 
     __slots__ = tuple[str, ...]()
     node_fields = tuple[str, ...]()
