@@ -9,18 +9,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from string import Formatter
 
+from tpulint.absint.domain import context as scopes
 from tpulint.absint.domain import values
-from tpulint.absint.domain.context import (
-    CLEARS,
-    COND,
-    DEPENDENCIES,
-    DEVICE,
-    FUNCTION,
-    INIT_SCOPE,
-    UNCONVERTED,
-    WHILE,
-    Scope,
-)
+from tpulint.absint.domain.context import Scope
 from tpulint.absint.domain.events import Tensor
 from tpulint.absint.domain.objects import ContextManagerValue, Function, Mapping, Sequence
 from tpulint.absint.domain.structures import all_tensors, parts, with_alternatives
@@ -43,7 +34,7 @@ IN_OPS = "tf.python.framework.ops"  # where these are defined: libraries import 
 def _control_dependencies(call: Call) -> Value:
     """Open the dependencies; `control_dependencies(None)` clears what is around it."""
     inputs = call.get("control_inputs", 0)
-    effect = CLEARS if inputs == NONE else DEPENDENCIES
+    effect = scopes.CLEARS if inputs == NONE else scopes.DEPENDENCIES
     return ContextManagerValue(effect, call.site, inputs or UNKNOWN)
 
 
@@ -69,13 +60,13 @@ def _call_python_function(call: Call) -> Value:
 def _outside_all_rewrites(call: Call) -> Value | None:
     if call.receiver is not None and not isinstance(call.receiver, values.Opaque):
         return None
-    return ContextManagerValue(CLEARS, call.site, NONE)
+    return ContextManagerValue(scopes.CLEARS, call.site, NONE)
 
 
 # tensorflow/python/framework/ops.py
 @model("tf.device", f"{IN_OPS}.device")
 def _device(call: Call) -> Value:
-    return ContextManagerValue(DEVICE, call.site, call.get("device_name", 0) or UNKNOWN)
+    return ContextManagerValue(scopes.DEVICE, call.site, call.get("device_name", 0) or UNKNOWN)
 
 
 # tensorflow/python/eager/polymorphic_function/polymorphic_function.py, and its older name `defun`.
@@ -99,7 +90,7 @@ def _function(call: Call) -> Value:
     ):
         call.frame.library.define(call.frame, function)
     if plain and isinstance(function, Function):
-        return replace(function, hints=function.hints | {UNCONVERTED})
+        return replace(function, hints=function.hints | {scopes.UNCONVERTED})
     return function
 
 
@@ -107,14 +98,14 @@ def _function(call: Call) -> Value:
 @model(TRACED_METHOD)
 def _traced_method(call: Call) -> Value:
     method, *_ = call.values
-    return call.run_inside(Scope(FUNCTION, call.site), method, call.arguments[1:])
+    return call.run_inside(Scope(scopes.FUNCTION, call.site), method, call.arguments[1:])
 
 
 # Device code is always traced; what init_scope lifts out of it is not.
 @model("tf.executing_eagerly", "tf.compat.v1.executing_eagerly")
 def _executing_eagerly(call: Call) -> Value:
     context = call.frame.context
-    is_lifted = any(scope.effect == INIT_SCOPE for scope in context.scopes)
+    is_lifted = any(scope.effect == scopes.INIT_SCOPE for scope in context.scopes)
     return Const(False) if context.on_device and not is_lifted else UNKNOWN
 
 
@@ -129,13 +120,19 @@ def conditional(call: Call) -> Value | None:
     chosen: Value = predicate
     if call.name == "case":
         chosen = join(_tensors_of(call.values) or [UNKNOWN])
-    results = [call.run_inside(Scope(COND, call.site, chosen), branch, []) for branch in branches]
+    results = [
+        call.run_inside(Scope(scopes.COND, call.site, chosen), branch, []) for branch in branches
+    ]
     inside = join(results)
     outputs = transfer.leave_control(call.frame, inside, [chosen], call.site)
     for before, after in zip(inside.options, outputs.options, strict=False):
         if isinstance(before, Tensor) and isinstance(after, Tensor):
             after.shape = before.shape
     return outputs
+
+
+def _is_callable(value: Value) -> bool:
+    return any(isinstance(option, CALLABLE) for option in value.options)
 
 
 def _callables(values: list[Value]) -> list[Value]:
@@ -164,12 +161,11 @@ def _tensors_of(values: list[Value]) -> list[Value]:
 # as bodies of a loop.
 def loop(call: Call) -> Value | None:
     """Model `while_loop(cond, body, loop_vars)`; `map_fn(fn, elems)` and its kin."""
-    are_callees = [any(isinstance(it, CALLABLE) for it in value.options) for value in call.values]
-    if not any(are_callees):
+    if not any(map(_is_callable, call.values)):
         return None
-    scope = Scope(WHILE, call.site)
+    scope = Scope(scopes.WHILE, call.site)
     if call.name != "while_loop":
-        data = [value for value, is_callee in zip(call.values, are_callees) if not is_callee]
+        data = [value for value in call.values if not _is_callable(value)]
         element = transfer.flow(call.frame, all_tensors(data), call.site)
         for callee in _callables(call.values):
             result = call.run_inside(scope, callee, [element] * arity(callee))
@@ -180,14 +176,14 @@ def loop(call: Call) -> Value | None:
     predicate = call.run_inside(scope, test, _loop_values(call, loop_vars, scope))
     # The body is a graph of its own. What it makes decides, too, how long the loop goes on.
     predicates = Sequence("tuple", [predicate])
-    scope = Scope(WHILE, call.site, predicates)
+    scope = Scope(scopes.WHILE, call.site, predicates)
     body = call.get("body", 1) or UNKNOWN
     carried = _loop_values(call, loop_vars, scope)
     result = call.run_inside(scope, body, carried)
     with call.frame.within(scope):
         handed_on = result.items if isinstance(result, Sequence) else [result]
         transfer.note_carried(call.frame, carried, handed_on)
-    again = Scope(WHILE, call.site)
+    again = Scope(scopes.WHILE, call.site)
     with call.frame.without_recording():
         predicates.add(call.run_inside(again, test, _loop_values(call, result, again)))
     decided = transfer.leave_control(call.frame, predicate, [], call.site)
@@ -228,7 +224,6 @@ def _note_shown(call: Call) -> None:
         _note(call, "shows", not all(shown))
 
 
-# Only an empty format is one of every object: `object.__format__` refuses any other.
 @observe("builtins.enumerate", "builtins.sum", "builtins.zip")
 def _take_items(call: Call) -> None:
     """Record that Python takes the items of a tensor; a sum has its start as second argument."""
@@ -245,6 +240,7 @@ def _sum_losses(call: Call) -> Value | None:
     return transfer.result(call.frame, [], call.site) if losses.last == LOSSES_OF_MODEL else None
 
 
+# Only an empty format is one of every object: `object.__format__` refuses any other.
 @observe("builtins.str.format")
 def _note_formats(call: Call) -> None:
     """Note what `"{:.3f}".format(...)` formats as a number."""
