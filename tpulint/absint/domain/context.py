@@ -189,7 +189,7 @@ class BaseContext(NamedTuple):
         for scope in reversed(self.scopes):
             if scope.kind in (COMPUTATION, CLUSTER):
                 return "device" if scope.kind == COMPUTATION else "host cluster"
-        return "input pipeline" if any(scope.kind == DATA for scope in self.scopes) else "host"
+        return "input pipeline" if self.is_inside(DATA) else "host"
 
     @property
     def inner_scopes(self) -> list[Scope]:
@@ -248,7 +248,7 @@ class BaseContext(NamedTuple):
     @property
     def is_tried(self) -> bool:
         """Return whether an error may be caught, here or by a caller."""
-        return any(scope.kind == TRY for scope in self.scopes)
+        return self.is_inside(TRY)
 
     @property
     def hides_faults(self) -> bool:

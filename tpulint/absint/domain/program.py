@@ -36,11 +36,11 @@ K = TypeVar("K", bound=Hashable)
 T = TypeVar("T")
 
 
-def _grouped(calls: Iterable[tuple[K, T]]) -> dict[K, list[T]]:
-    """Return the calls of each key, in their order."""
+def _grouped(rows: Iterable[tuple[K, T]]) -> dict[K, list[T]]:
+    """Return what stands in rows with each key, in their order."""
     groups: defaultdict[K, list[T]] = defaultdict(list)
-    for key, call in calls:
-        groups[key].append(call)
+    for key, item in rows:
+        groups[key].append(item)
     return dict(groups)
 
 
@@ -94,9 +94,7 @@ class ProgramEvents:
     @cached_property
     def piped(self) -> list[ApiCall]:
         """The calls in functions of input pipelines (few of many); for when all is read."""
-        return [
-            call for call in self.calls if any(scope.kind == DATA for scope in call.context.scopes)
-        ]
+        return [call for call in self.calls if call.context.is_inside(DATA)]
 
     @cached_property
     def piped_to(self) -> dict[int, list[ApiCall]]:
@@ -124,7 +122,8 @@ class ProgramEvents:
     @cached_property
     def _numbered(self) -> dict[str, list[tuple[int, ApiCall]]]:
         """All calls by the last name, with their numbers."""
-        return _grouped((call.last, (n, call)) for n, call in enumerate(self.all_calls()))
+        numbered = enumerate(self.all_calls())
+        return _grouped((call.last, (number, call)) for number, call in numbered)
 
     def all_named(self, names: Collection[str]) -> list[ApiCall]:
         """Return all calls with one of these last names, in order; for when all is read."""

@@ -309,7 +309,7 @@ class Partial(Value):
 class Choice(Value):
     """One of several values; it depends on what the analysis cannot see."""
 
-    options: tuple[Value, ...] = field()  # without it, the property of `Value` were its default
+    options: tuple[Value, ...] = field()  # else the property of `Value` would be its default
 
     def __repr__(self) -> str:
         return " or ".join(map(repr, self.options))

@@ -134,8 +134,7 @@ def _where_made(context: Context, callee: Value) -> Context:
 
 def _where_owner_is_made(callee: Value) -> Context | None:
     """Return where the called object, or the object of a called method, was made."""
-    owner = callee.receiver if isinstance(callee, Bound) else callee
-    return owner.context if isinstance(owner, (ExternalObject, Instance)) else None
+    return objects.made_at(callee.receiver if isinstance(callee, Bound) else callee)
 
 
 def _of_one_body(callees: list[Value]) -> list[Value]:

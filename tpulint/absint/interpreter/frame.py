@@ -220,7 +220,7 @@ class Libraries(Library):
     def __init__(self, parts: Sequence[Library]) -> None:
         self._parts = tuple(parts)
         for name, names in vars(Library).items():
-            if isinstance(names, frozenset):
+            if isinstance(names, frozenset):  # what the libraries of a program know together
                 setattr(self, name, names.union(*(getattr(part, name) for part in parts)))
         for name in HOOKS:
             setattr(self, name, partial(self._ask, name))

@@ -84,13 +84,16 @@ class Files:
             literal = _literal_path(written) if before == ON_PATH else None
             if literal is not None:
                 ups, relative = literal
-                projects = filter(self._is_project, self._roots_of(folder))
-                for start in [path] if ups else [folder, next(projects, folder)]:
+                for start in [path] if ups else [folder, self._top_of(folder)]:
                     for _ in range(ups):
                         start = os.path.dirname(start)
                     roots.append(os.path.normpath(os.path.join(start, relative)))
         self._added[path] = tuple(dict.fromkeys(roots))
         return self._added[path]
+
+    def _top_of(self, folder: str) -> str:
+        """Return the folder of the project that a folder is in; itself where nothing tells."""
+        return next(filter(self._is_project, self._roots_of(folder)), folder)
 
     def _is_project(self, folder: str) -> bool:
         return any(self._has(folder, name) for name in sorted(PROJECT_FILES))

@@ -126,7 +126,7 @@ class Callers:
         for module in map(self._project.module, imported):
             if module is not None:
                 names = {cls.name for cls in module.facts.classes}
-                names.update(it.name for it in module.facts.functions if it.class_index is None)
-                if name in names:
+                outside = (code for code in module.facts.functions if code.class_index is None)
+                if name in names.union(code.name for code in outside):
                     return True
         return False
