@@ -19,7 +19,7 @@ def misfit(callee: Value, arguments: Arguments) -> str | None:
         return None
     plain: list[None] = [None for argument in arguments if argument.keyword is None]
     named: dict[str, None] = {argument.keyword: None for argument in arguments if argument.keyword}
-    while isinstance(callee, Partial):
+    while isinstance(callee, Partial):  # what partials have put in before
         plain += [None for _ in callee.args]
         named = {name: None for name, _ in callee.kwargs} | named
         callee = callee.function

@@ -6,17 +6,9 @@ import sys
 from contextlib import AbstractContextManager
 from dataclasses import replace
 
+from tpulint.absint.domain import context as scopes
 from tpulint.absint.domain import events, values
-from tpulint.absint.domain.context import (
-    ALTERNATIVE,
-    CONVERTED,
-    MAY_CONVERT,
-    VALUE,
-    WITH,
-    BaseContext,
-    ConditionKey,
-    Scope,
-)
+from tpulint.absint.domain.context import BaseContext, ConditionKey, Scope
 from tpulint.absint.domain.events import ApiCall, Arguments, Computation, Context, Tensor, Variable
 from tpulint.absint.domain.objects import Class, ExternalObject, Function, Instance, Sequence, mro
 from tpulint.absint.domain.site import Site
@@ -66,8 +58,9 @@ class Hooks(Library):
             arguments = keras_models.autocast(callee, arguments)
         around: AbstractContextManager[object] = frame.at(frame.context)
         if frame.context.computation is not None:
-            converts = MAY_CONVERT if keras_models.may_be_keras_3(callee) else CONVERTED
-            around = frame.within(Scope(WITH, site, effect=converts))
+            may_convert = keras_models.may_be_keras_3(callee)
+            effect = scopes.MAY_CONVERT if may_convert else scopes.CONVERTED
+            around = frame.within(Scope(scopes.WITH, site, effect=effect))
         elif keras_models.is_symbolic(args):
             around = frame.without_recording()
         with around:
@@ -90,8 +83,10 @@ class Hooks(Library):
         left = [callee for callee in callees if arity.misfit(callee, args) is None] or callees
         left = [callee for callee in left if not _is_left_aside(callee, context)] or left
         left = [callee for callee in left if not _is_made_elsewhere(callee, context)] or left
-        if any(is_of_tpu(_strategy_of(callee)) for callee in left):
-            left = [it for it in left if (own := _strategy_of(it)) is None or is_of_tpu(own)]
+        owners = [_strategy_of(callee) for callee in left]
+        if any(map(is_of_tpu, owners)):
+            rows = zip(left, owners, strict=True)
+            left = [callee for callee, owner in rows if owner is None or is_of_tpu(owner)]
         models = [model for model in map(_model_of, left) if model is not None]
         tpus = [model for model in models if is_of_tpu(scope_strategy(model.context))]
         if not tpus or context.computation is not None:
@@ -103,7 +98,7 @@ class Hooks(Library):
         strategy = _strategy_of(callee)
         if strategy is None or strategy.kind != "tpu":
             return None
-        return ConditionKey(VALUE, id(strategy.used), strategy.used)
+        return ConditionKey(scopes.VALUE, id(strategy.used), strategy.used)
 
     # Values and names
 
@@ -248,14 +243,14 @@ class Hooks(Library):
         if made is not None and branch_tests.are_answered_differently(
             made, Context().when(key, branch)
         ):
-            return ConditionKey(ALTERNATIVE, made)
+            return ConditionKey(scopes.ALTERNATIVE, made)
         modes = computation.host_modes  # evaluations are the host's, where there are any
         if computation.predicts or not modes or not isinstance(test, Opaque):
             return None
         if test.negates is not None:
             test, branch = test.negates, not branch
         if test.compared in (tf_names.PREDICTION if branch else tf_names.TRAINING):
-            return ConditionKey(ALTERNATIVE, tf_names.PREDICTION)
+            return ConditionKey(scopes.ALTERNATIVE, tf_names.PREDICTION)
         return None
 
     def follows(self, project: Project, path: str, asking: module_linking.Importer | None) -> bool:

@@ -15,18 +15,14 @@ from tpulint.absint.domain.program import ProgramEvents
 from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.values import UNKNOWN, Opaque, Partial
 from tpulint.finding import Certainty
-from tpulint.frontends.tensorflow.knowledge import strategies, tf_names
+from tpulint.frontends.tensorflow.knowledge import tf_names
+from tpulint.frontends.tensorflow.knowledge.strategies import INITIALIZES
 from tpulint.frontends.tensorflow.spelling_search import Spelled
 from tpulint.frontends.tensorflow.strategy import is_of_tpu
 from tpulint.frontends.tensorflow.target_release import Targets
 
 # Who calls one of these runs something on a TPU.
-MARKS = (
-    tf_names.TPU_STRATEGIES
-    | tf_names.UNMISTAKABLE
-    | strategies.INITIALIZES
-    | {"TPUClusterResolver"}
-)
+MARKS = tf_names.TPU_STRATEGIES | tf_names.UNMISTAKABLE | INITIALIZES | {"TPUClusterResolver"}
 
 
 class Unreached(NamedTuple):

@@ -142,7 +142,9 @@ def described(value: Value) -> tuple[str | None, Shape | None]:
 def _of_array(array: ExternalObject) -> tuple[str | None, Shape | None]:
     """Return the dtype and the shape of an array that NumPy fills, as far as they are written."""
     dtype_argument = array.argument("dtype", _DTYPES.get(array.last))
-    dtype = _FILLS.get(array.last) if dtype_argument is None else dtype_of_array(dtype_argument)
+    dtype = "float64" if array.last in _FILL_FLOAT64 else None
+    if dtype_argument is not None:
+        dtype = dtype_of_array(dtype_argument)
     if array.last in _LISTED:
         sizes = [_number(value) for keyword, value in array.arguments if keyword is None]
         return dtype, tuple(sizes)
@@ -171,12 +173,8 @@ _SIZED = {
     **dict.fromkeys(("random", "random_sample", "standard_normal"), ("size", 0)),
     **dict.fromkeys(("normal", "uniform", "randint"), ("size", 2)),
 }
-# What the functions fill an array with unless they are told, and where they are told by position.
-_FILLS = {
-    **dict.fromkeys(("zeros", "ones", "empty"), "float64"),
-    **dict.fromkeys(("random", "random_sample", "standard_normal", "normal", "uniform"), "float64"),
-    **dict.fromkeys(_LISTED, "float64"),
-}
+# The functions that fill an array with float64 unless they are told; where some are, by position.
+_FILL_FLOAT64 = {*_LISTED, *_SIZED} - {"full", "randint"}
 _DTYPES = {"zeros": 1, "ones": 1, "empty": 1, "full": 2, "astype": 0}
 _OF_PYTHON = {"builtins.float": "float64", "builtins.str": "string"}
 _NUMBERS = {bool: "bool", int: "int32", float: "float32", str: "string"}

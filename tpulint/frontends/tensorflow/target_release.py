@@ -236,7 +236,10 @@ class Requirement(NamedTuple):
 
 
 def requirements(text: str, first_row: int = 1) -> Iterator[Requirement]:
-    """Yield the requirements of TensorFlow with a version in a requirement file's text."""
+    """Yield the requirements of TensorFlow with a version in the text of a requirement file.
+
+    first_row: where the text begins, which may be a line of a file.
+    """
     blanked = _without_comments(text)
     for match in re.finditer(_VERSIONED, blanked):
         package, specifiers = match.groups()

@@ -286,17 +286,22 @@ FILE_READERS = words("""
 """)
 
 # Bytes of which one must be in a file for the TPU API to be named in it (see `program.prefilter`).
-SIGNS = tuple(
-    b"""
-    outside_compilation split_compile_and_ tpu.replicate tpu.rewrite tpu.shard tpu.batch_parallel
-    initialize_tpu_system
-""".split()
+SIGNS = (
+    b"outside_compilation",
+    b"split_compile_and_",
+    b"tpu.replicate",
+    b"tpu.rewrite",
+    b"tpu.shard",
+    b"tpu.batch_parallel",
+    b"initialize_tpu_system",
 )
 # Signs only where one is made or gets another name: many a file just talks of these classes.
-SIGN_CLASSES = tuple(
-    b"""
-    TPUEstimator TPUGANEstimator TPUStrategy TPUDistributionStrategy TpuReplicator
-""".split()
+SIGN_CLASSES = (
+    b"TPUEstimator",
+    b"TPUGANEstimator",
+    b"TPUStrategy",
+    b"TPUDistributionStrategy",
+    b"TpuReplicator",
 )
 
 # Classes that projects copy into themselves, each with a parameter that a copy has. Their other

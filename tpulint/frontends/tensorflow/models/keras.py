@@ -4,15 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from tpulint.absint.domain import context as scopes
 from tpulint.absint.domain import objects, values
-from tpulint.absint.domain.context import (
-    FUNCTION,
-    MAY_CONVERT,
-    UNCONVERTED,
-    WITH,
-    ConditionKey,
-    Scope,
-)
+from tpulint.absint.domain.context import ConditionKey, Scope
 from tpulint.absint.domain.events import Argument, Arguments, Context, LayerCall, Tensor, Variable
 from tpulint.absint.domain.objects import ExternalObject, Instance, Mapping, Sequence, function_of
 from tpulint.absint.domain.site import Site
@@ -115,7 +109,7 @@ def call_layer(frame: Frame, layer: Value, args: Arguments, site: Site) -> Value
         model = layer.argument("model", 0)
         return None if model is None else calls.call(frame, model, args, site)
     if layer.last == tf_names.LAMBDA:
-        with frame.within(Scope(WITH, site, effect=UNCONVERTED)):
+        with frame.within(Scope(scopes.WITH, site, effect=scopes.UNCONVERTED)):
             return _function(frame, layer.argument("function", 0), args[:1], site)
     return _call_held_layers(frame, layer, args, site)
 
@@ -270,8 +264,8 @@ def _run_steps(call: Call) -> None:
         return
     if strategy.kind == "unknown" and not call.names_a_tpu():
         return
-    scopes = model.context.with_blocks(SCOPE, "")
-    is_definite = strategy.kind == "tpu" and not any(scope.is_uncertain for scope in scopes[:1])
+    blocks = model.context.with_blocks(SCOPE, "")
+    is_definite = strategy.kind == "tpu" and not any(block.is_uncertain for block in blocks[:1])
     certainty = Certainty.DEFINITE if is_definite else Certainty.POSSIBLE
     name = tf_names.STEPS[call.name]
     _step(call, model, name, certainty, is_validation=False)
@@ -351,8 +345,8 @@ def _step(
     data = UNKNOWN if pipeline is None else call.force(pipeline)
     rows = feeds.batch_of_fit(call, data, is_validation=is_validation)
     batch = [Argument(None, "", rows, call.site)]
-    with frame.within(Scope(FUNCTION, call.site)):
-        plain = (Scope(WITH, call.site, effect=UNCONVERTED),)
+    with frame.within(Scope(scopes.FUNCTION, call.site)):
+        plain = (Scope(scopes.WITH, call.site, effect=scopes.UNCONVERTED),)
         trace(call, "run", step, batch, certainty=certainty, mode="function", inside=plain)
 
 
@@ -455,7 +449,7 @@ def _call_object(call: Call, value: Value, args: Arguments, name: str) -> None:
         value = attributes.get(frame, value, name, site)
         value = value if function_of(value) is not None else UNKNOWN
     if isinstance(value, CALLABLE):
-        with frame.within(Scope(WITH, site, effect=MAY_CONVERT)):
+        with frame.within(Scope(scopes.WITH, site, effect=scopes.MAY_CONVERT)):
             calls.call(frame, value, args, site)
 
 

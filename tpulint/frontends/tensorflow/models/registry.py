@@ -243,10 +243,9 @@ def _setting(call: Call, first: Value) -> Value | None:
     for held in call.values:  # that of a defaultdict comes after what makes its values
         if isinstance(held, Opaque) and held.is_setting:
             return held
-    is_repeated = context.scopes.loops > 0 or context.on_device
-    if not call.arguments or isinstance(first, Mapping) or is_repeated:
+    if context.scopes.loops or context.on_device or call.name == "defaultdict":
         return None
-    if call.name == "defaultdict":
+    if not call.arguments or isinstance(first, Mapping):
         return None
     is_named = isinstance(first, Const)  # a variable of the environment
     path = f"{call.path}({first!r})"
