@@ -8,10 +8,8 @@ from collections.abc import Iterator
 from tpulint.absint.domain.context import CLEARS, CLUSTER, CONTROL, FUNCTION, STACK
 from tpulint.absint.domain.events import Cluster, Computation, ContextChange
 from tpulint.diagnostics import traces
-from tpulint.finding import Severity
-from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.certainty import on_tpu_if
-from tpulint.rules.base import Report, Rule, register
+from tpulint.rules.base import Program, Report, Rule, Severity, register
 
 # An unreferenced `init_scope` is left when it is collected; dependencies change no context.
 CHANGES = frozenset([CLEARS, CONTROL])

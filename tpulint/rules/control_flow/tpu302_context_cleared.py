@@ -8,11 +8,9 @@ from tpulint.absint.domain.context import CLEARS, COMPUTATION, INIT_SCOPE, WITH,
 from tpulint.absint.domain.events import Cluster
 from tpulint.absint.domain.site import Site
 from tpulint.diagnostics.traces import device_path, device_step
-from tpulint.finding import Severity
-from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.certainty import definite_if, is_on_tpu
 from tpulint.queries.device_code import OPENED_BY_CALL
-from tpulint.rules.base import Report, Rule, register
+from tpulint.rules.base import Program, Report, Rule, Severity, register
 
 NAMES = {CLEARS: "tf.control_dependencies(None)", INIT_SCOPE: "tf.init_scope()"}
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from tpulint.absint.domain.context import COND, LOOP, WHILE, Scope
 from tpulint.absint.domain.events import Use
 from tpulint.diagnostics.traces import device_path, device_step, in_calls
-from tpulint.finding import DEVICE_LANE, Certainty, Severity, Step
-from tpulint.frontends.tensorflow.program import Program
+from tpulint.finding import DEVICE_LANE, Step
 from tpulint.queries.certainty import definite_if, is_in_every_trace
-from tpulint.rules.base import Report, Rule, register
+from tpulint.rules.base import Certainty, Program, Report, Rule, Severity, register
 
 PLACES = {COND: "a branch", WHILE: "a loop's body"}
 

@@ -7,9 +7,7 @@ from collections import defaultdict
 from tpulint.absint.domain.events import Dependencies
 from tpulint.absint.domain.objects import Sequence
 from tpulint.absint.domain.site import Site
-from tpulint.finding import Certainty, Severity
-from tpulint.frontends.tensorflow.program import Program
-from tpulint.rules.base import Report, Rule, register
+from tpulint.rules.base import Certainty, Program, Report, Rule, Severity, register
 
 
 @register

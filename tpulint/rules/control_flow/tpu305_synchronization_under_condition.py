@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from tpulint.diagnostics.traces import path_to_collective
-from tpulint.finding import Certainty, Severity
-from tpulint.frontends.tensorflow.program import Program
 from tpulint.ordering import Truth, all3
 from tpulint.queries.collectives import alike, deciding, under_control
-from tpulint.rules.base import Report, Rule, register
+from tpulint.rules.base import Certainty, Program, Report, Rule, Severity, register
 
 
 @register

@@ -5,12 +5,10 @@ from __future__ import annotations
 from tpulint.absint.domain.events import Tensor
 from tpulint.absint.domain.values import Choice
 from tpulint.diagnostics.traces import path_to_collective
-from tpulint.finding import Severity
-from tpulint.frontends.tensorflow.program import Program
 from tpulint.ordering import Truth
 from tpulint.queries.certainty import on_tpu_if
 from tpulint.queries.collectives import alike, deciding, under_control
-from tpulint.rules.base import Report, Rule, register
+from tpulint.rules.base import Program, Report, Rule, Severity, register
 
 
 @register

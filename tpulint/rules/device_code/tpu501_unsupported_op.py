@@ -13,7 +13,6 @@ from tpulint.absint.domain.site import Site, start_of
 from tpulint.absint.domain.values import Const
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.traces import compiled_at
-from tpulint.finding import Severity
 from tpulint.frontends.tensorflow.branch_tests import asks_about, is_for, is_for_gpu
 from tpulint.frontends.tensorflow.knowledge import naming
 from tpulint.frontends.tensorflow.knowledge.operations import BuiltOperation
@@ -22,7 +21,7 @@ from tpulint.frontends.tensorflow.program import Program, answered_once
 from tpulint.queries.certainty import compiled_if, doubt_about
 from tpulint.queries.device_code import compiled_calls, is_compiled, is_softly_placed, iterated_by
 from tpulint.queries.environment import is_for_tensorflow_1, operation_built
-from tpulint.rules.base import Report, Rule, register
+from tpulint.rules.base import Report, Rule, Severity, register
 from tpulint.syntax.nodes import CallNode, ExpressionStatement, With, walk
 
 # The operations of a table or a queue are never compiled: its state lives on the host.

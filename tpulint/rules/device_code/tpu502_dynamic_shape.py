@@ -13,17 +13,15 @@ from tpulint.absint.domain.structures import with_alternatives
 from tpulint.absint.domain.values import NONE, Const
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.traces import compiled_at, device_path, device_step, in_argument
-from tpulint.finding import Certainty, Severity
 from tpulint.frontends.tensorflow.branch_tests import asks_about
 from tpulint.frontends.tensorflow.knowledge import naming
 from tpulint.frontends.tensorflow.knowledge.tf_names import words
-from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.shapes import mixable
 from tpulint.queries.certainty import compiled_if, definite_if, doubt_about
 from tpulint.queries.device_code import compiled_calls, device_calls, is_compiled, is_data
 from tpulint.queries.eager_calls import input_signatures
 from tpulint.queries.strategies import is_run
-from tpulint.rules.base import Report, Rule, register
+from tpulint.rules.base import Certainty, Program, Report, Rule, Severity, register
 from tpulint.syntax.nodes import CallNode, Constant, Display, Expression, Name, last_name
 
 TENSORFLOW = ("tensorflow.", "keras.")

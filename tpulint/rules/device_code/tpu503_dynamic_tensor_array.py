@@ -5,10 +5,8 @@ from __future__ import annotations
 from tpulint.absint.domain.events import ApiCall
 from tpulint.absint.domain.values import NONE, Const
 from tpulint.diagnostics.traces import device_path, device_step
-from tpulint.finding import Severity
-from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.certainty import on_tpu_if
-from tpulint.rules.base import Report, Rule, register
+from tpulint.rules.base import Program, Report, Rule, Severity, register
 
 EMPTY = (None, NONE, Const(0))
 WRITES = frozenset(["write", "scatter"])

@@ -18,7 +18,7 @@ from tpulint.absint.domain.structures import all_tensors, parts, with_alternativ
 from tpulint.absint.domain.values import UNKNOWN, Choice, Const, External, Value
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.traces import compiled_at, path_to_site
-from tpulint.finding import Applicability, Certainty, Edit, Fix, Location, Severity
+from tpulint.finding import Edit, Fix, Location
 from tpulint.frontends.tensorflow.branch_tests import asks_about, is_for_gpu, leaves_tpu
 from tpulint.frontends.tensorflow.keras_models import FITS
 from tpulint.frontends.tensorflow.knowledge import names, naming
@@ -30,7 +30,6 @@ from tpulint.frontends.tensorflow.knowledge.tf_names import (
     REFUSES_OTHERS,
     SETS_POLICY,
 )
-from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.shapes import mixable
 from tpulint.frontends.tensorflow.strategy import Strategy
 from tpulint.queries import device_code, environment
@@ -45,7 +44,7 @@ from tpulint.queries.certainty import (
 from tpulint.queries.eager_calls import may_be_tpus
 from tpulint.queries.entry_calls import element_made, keeps_dtypes, returned_values, sent_dtypes
 from tpulint.queries.input_pipelines import data_of, steps
-from tpulint.rules.base import Report, Rule, register
+from tpulint.rules.base import Applicability, Certainty, Program, Report, Rule, Severity, register
 
 # Dtypes that a TPU computes in another way than is meant: the reason, and the one to use.
 SLOW = {

@@ -6,11 +6,9 @@ from tpulint.absint.domain.context import WHILE, Scope
 from tpulint.absint.domain.events import Computation, Context
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.traces import path_to_site
-from tpulint.finding import Severity
 from tpulint.frontends.tensorflow.branch_tests import asks_about
 from tpulint.frontends.tensorflow.knowledge import naming
 from tpulint.frontends.tensorflow.knowledge.operations import builds
-from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.certainty import (
     definite_if,
     doubt_about_setting,
@@ -19,7 +17,7 @@ from tpulint.queries.certainty import (
     is_on_tpu,
 )
 from tpulint.queries.device_code import moved_calls
-from tpulint.rules.base import Report, Rule, register
+from tpulint.rules.base import Program, Report, Rule, Severity, register
 
 COST = "one round trip per iteration; collect the values, and send them after the loop"
 

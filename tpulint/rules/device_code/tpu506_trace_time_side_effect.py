@@ -7,14 +7,13 @@ from collections.abc import Iterator
 from tpulint.absint.domain.events import ApiCall, Computation, Effect, Use
 from tpulint.absint.domain.objects import TraceTimeValue
 from tpulint.diagnostics.traces import device_path, device_step, in_calls, path_to_site
-from tpulint.finding import HOST_LANE, Certainty, Severity, Step
+from tpulint.finding import HOST_LANE, Step
 from tpulint.frontends.tensorflow.knowledge import naming, tf_names
 from tpulint.frontends.tensorflow.knowledge.tf_names import FIXED, is_tensorflow
-from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.certainty import definite_if, is_in_every_trace
 from tpulint.queries.device_code import is_behind_guard
 from tpulint.queries.eager_calls import asks_for_eager
-from tpulint.rules.base import Report, Rule, register
+from tpulint.rules.base import Certainty, Program, Report, Rule, Severity, register
 
 MEANT_IN_GRAPHS = ("shows", "keeps", "writes")  # in a graph of TensorFlow 1 these are meant
 SEEDS = frozenset(["seed", "set_seed", "set_random_seed"])

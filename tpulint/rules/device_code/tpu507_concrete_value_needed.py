@@ -19,7 +19,6 @@ from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.structures import MAX_STRUCTURE_DEPTH
 from tpulint.absint.domain.values import UNKNOWN, Const, Value
 from tpulint.diagnostics.traces import path_to_site
-from tpulint.finding import Certainty, Severity
 from tpulint.frontends.tensorflow.branch_tests import asks_about
 from tpulint.frontends.tensorflow.keras_models import is_model, keras_base
 from tpulint.frontends.tensorflow.knowledge import naming
@@ -31,12 +30,11 @@ from tpulint.frontends.tensorflow.knowledge.tf_names import (
     TAKE_ANY_OBJECT,
     is_tensorflow,
 )
-from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.certainty import definite_if, doubt_about, is_in_every_trace
 from tpulint.queries.device_code import is_compiled
 from tpulint.queries.eager_calls import asks_for_eager
 from tpulint.queries.environment import certainty_of_keras_3
-from tpulint.rules.base import Report, Rule, register
+from tpulint.rules.base import Certainty, Program, Report, Rule, Severity, register
 
 # The kinds of effects that Python's tests have, a `raise` under a test that is converted, and
 # formats of numbers.

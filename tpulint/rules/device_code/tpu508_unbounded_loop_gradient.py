@@ -10,13 +10,11 @@ from tpulint.absint.domain.objects import ExternalObject
 from tpulint.absint.domain.structures import tensors, with_alternatives
 from tpulint.absint.domain.values import NONE, UNKNOWN, Const, External, Value
 from tpulint.diagnostics import traces
-from tpulint.finding import Severity
 from tpulint.frontends.tensorflow.knowledge.tf_names import LAYERS_WITH_WEIGHTS, words
-from tpulint.frontends.tensorflow.program import Program
 from tpulint.ordering import reachable
 from tpulint.queries.certainty import compiled_if
 from tpulint.queries.device_code import is_compiled, is_data
-from tpulint.rules.base import Report, Rule, register
+from tpulint.rules.base import Program, Report, Rule, Severity, register
 from tpulint.syntax.nodes import While
 
 # The calls that take a gradient, and the argument that it is taken of.

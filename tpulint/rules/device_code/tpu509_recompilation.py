@@ -15,14 +15,12 @@ from tpulint.absint.domain.site import Module, Site
 from tpulint.absint.domain.structures import with_alternatives
 from tpulint.absint.domain.values import NONE, UNKNOWN, Const, Value
 from tpulint.diagnostics import traces
-from tpulint.finding import Certainty, Severity
 from tpulint.frontends.tensorflow.knowledge import tf_names
-from tpulint.frontends.tensorflow.program import Program
 from tpulint.frontends.tensorflow.strategy import Strategy
 from tpulint.queries.certainty import definite_if
 from tpulint.queries.eager_calls import may_be_tpus
 from tpulint.queries.input_pipelines import before, data_of, last_batches
-from tpulint.rules.base import Report, Rule, register
+from tpulint.rules.base import Certainty, Program, Report, Rule, Severity, register
 from tpulint.syntax.nodes import (
     Assign,
     Attribute,

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.fixes import by_value, pass_by_value
-from tpulint.finding import Applicability, Severity
-from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.variable_conflicts import conflicts, is_on_device
-from tpulint.rules.base import Report, Rule, register
+from tpulint.rules.base import Applicability, Program, Report, Rule, Severity, register
 
 
 @register

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.fixes import by_value
-from tpulint.finding import Severity
-from tpulint.frontends.tensorflow.program import Program
 from tpulint.ordering import Phase
 from tpulint.queries.variable_conflicts import Conflict, conflicts, is_on_device
-from tpulint.rules.base import Report, Rule, register
+from tpulint.rules.base import Program, Report, Rule, Severity, register
 
 
 @register

@@ -9,12 +9,10 @@ from tpulint.absint.domain.context import INIT_SCOPE, NO_KNOWN_CALLER
 from tpulint.absint.domain.events import ApiCall, Computation, Context
 from tpulint.absint.domain.site import Site
 from tpulint.diagnostics.traces import path_to_site
-from tpulint.finding import Severity
 from tpulint.frontends.tensorflow.knowledge import tf_names
-from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.certainty import definite_if
 from tpulint.queries.device_code import is_behind_guard
-from tpulint.rules.base import Report, Rule, register
+from tpulint.rules.base import Program, Report, Rule, Severity, register
 
 # tensorflow/python/ops/stateful_random_ops.py: it keeps its state in a variable.
 GENERATOR = "Generator"

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.fixes import pass_by_value
-from tpulint.finding import Applicability, Certainty, Severity
-from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.variable_conflicts import Conflict, certainty_of_touch, conflicts, is_on_device
-from tpulint.rules.base import Report, Rule, register
+from tpulint.rules.base import Applicability, Certainty, Program, Report, Rule, Severity, register
 
 
 @register

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from tpulint.absint.domain.events import Variable
 from tpulint.diagnostics import traces
-from tpulint.finding import Severity
-from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.certainty import definite_if, is_on_tpu
 from tpulint.queries.starvation import Starvation, shortages
-from tpulint.rules.base import Report, Rule, register
+from tpulint.rules.base import Program, Report, Rule, Severity, register
 
 
 @register
