@@ -26,8 +26,7 @@ from tpulint.frontends.tensorflow.knowledge import naming
 from tpulint.frontends.tensorflow.knowledge.strategies import EAGER_MODE, GRAPH_MODE, ONLY_EAGER
 from tpulint.frontends.tensorflow.knowledge.tf_names import TRACED_METHOD
 from tpulint.frontends.tensorflow.program import Program
-from tpulint.queries.environment import imported
-from tpulint.syntax.nodes import CallNode, Expression
+from tpulint.syntax.nodes import CallNode, Expression, Import, ImportFrom, Statement
 
 TRACED = frozenset([FUNCTION, DATA, COND, WHILE])
 
@@ -93,9 +92,18 @@ def builds_graphs(module: Module) -> bool:
     # Programs of TensorFlow 1 may turn on eager execution.
     if module.facts.names_any(EAGER_MODE):
         return False
-    return module.facts.names_any(GRAPH_MODE) or any(
-        "tensorflow" in path and "compat.v1" in path for path, _ in imported(module)
-    )
+    return module.facts.names_any(GRAPH_MODE) or any(map(_imports_version_1, module.facts.body))
+
+
+def _imports_version_1(statement: Statement) -> bool:
+    """Return whether this imports TensorFlow 1's API, maybe from a module of the project."""
+    match statement:
+        case Import(names=names):
+            return any("compat.v1" in name.name for name in names)
+        case ImportFrom(module=dotted, names=names) if "tensorflow" in dotted:
+            is_v1 = dotted.endswith("compat") and any(name.name == "v1" for name in names or ())
+            return is_v1 or "compat.v1" in dotted
+    return False
 
 
 def is_traced_function(callee: Value | None) -> bool | None:

@@ -304,15 +304,17 @@ def is_endless(data: Value) -> bool:
     return all(_repeats(value) or _directly_before(value) for value in values)
 
 
-REPEATS = {"repeat": 0, "shuffle_and_repeat": 1}  # the position of `count`
-
-
 def _repeats(value: Value) -> bool:
     """Return whether this is `repeat()`, or `shuffle_and_repeat(size)`, without a fixed count."""
-    step = applied_by(value) if isinstance(value, ExternalObject) else value
-    if not isinstance(step, ExternalObject) or step.last not in REPEATS:
+    if not isinstance(value, ExternalObject):
         return False
-    count = step.argument("count", REPEATS[step.last])
+    taken = value.arguments[0][1] if value.arguments else UNKNOWN
+    if value.last == "repeat":
+        count = value.argument("count", 0)
+    elif isinstance(taken, ExternalObject) and taken.last == "shuffle_and_repeat":
+        count = taken.argument("count", 1)
+    else:
+        return False
     return count in (None, NONE, Const(-1)) or not isinstance(count, Const)
 
 
