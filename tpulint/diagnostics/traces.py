@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from itertools import chain, repeat
 from typing import NamedTuple, TypedDict
 
 from tpulint.absint.domain.context import Scope
@@ -18,6 +17,7 @@ from tpulint.absint.domain.events import (
     Cluster,
     Computation,
     Context,
+    Effect,
     MixedOperands,
     Tensor,
 )
@@ -30,7 +30,7 @@ from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.certainty import compiled_if, doubt_about
 from tpulint.queries.variable_conflicts import Conflict
 
-Place = Access | ApiCall | Computation | MixedOperands
+Place = Access | ApiCall | Computation | Effect | MixedOperands
 NAME = re.compile(r"[A-Za-z_][\w.]*(?:\[[^\[\]]{1,20}\])?")
 
 
@@ -96,10 +96,14 @@ def _holds(value: Value, part: Value) -> bool:
 def _element(value: Sequence | Mapping, part: Value) -> tuple[Value, int] | None:
     """Return the item that is or holds the part, and its place."""
     if isinstance(value, Sequence):
-        items = zip(value.items, chain(value.places, repeat(-1)), strict=False)
+        for number, item in enumerate(value.items):
+            if _holds(item, part):
+                return item, value.places[number] if number < len(value.places) else -1
     else:
-        items = zip(value.items.values(), (value.places.get(key, -1) for key in value.items))
-    return next(((item, place) for item, place in items if _holds(item, part)), None)
+        for key, item in value.items.items():
+            if _holds(item, part):
+                return item, value.places.get(key, -1)
+    return None
 
 
 def _name(text: str, span: Span) -> str:

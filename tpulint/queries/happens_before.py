@@ -314,9 +314,10 @@ class HappensBefore:
         while cluster.parent is not None:
             cluster = cluster.parent
         region = self._region(bodies_around(cluster))
-        order = self._order(region, access.context)
-        nodes = region.nodes([access.operation])
-        return next((order.placement(node) for node in nodes if node.cluster is not None), None)
+        for node in region.nodes([access.operation]):
+            if node.cluster is not None:
+                return self._order(region, access.context).placement(node)
+        return None
 
     def waits_for(self, cluster: Cluster) -> Truth:
         """Return whether the device cannot go on before something in the cluster has run."""

@@ -211,14 +211,11 @@ def most_rounds(program: Program, loop: Scope, place: Context | None = None) -> 
         for key, branch in place.conditions
         if key.test is not None and id(key.test) in inside
     ]
-    answers = (
-        [(_evaluate(test, {node.target.id: item}), branch) for test, branch in tests]
-        for item in items
-    )
-    return sum(
-        all(answer is None or bool(answer) is branch for answer, branch in of_item)
-        for of_item in answers
-    )
+    rounds = 0
+    for item in items:
+        answers = [(_evaluate(test, {node.target.id: item}), branch) for test, branch in tests]
+        rounds += all(answer is None or bool(answer) is branch for answer, branch in answers)
+    return rounds
 
 
 def _statement(loop: Scope) -> nodes.For | None:

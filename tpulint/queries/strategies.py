@@ -82,9 +82,10 @@ SPELLINGS = {"SUM": ("SUM", "Sum", "sum"), "MEAN": ("MEAN", "Mean", "mean")}
 def reduced_by(program: Program, operation: str) -> Iterator[tuple[ApiCall, Strategy, Argument]]:
     """Yield the calls of `reduce` by an operation, "SUM" or "MEAN", with strategy and value."""
     for call in program.named.get("reduce", ()):
-        strategy, value, by = call.receiver, call.argument("value", 1), call.value("reduce_op", 0)
-        name = by.last if isinstance(by, External) else getattr(by, "value", None)
-        if isinstance(strategy, Strategy) and value and name in SPELLINGS[operation]:
+        strategy, value = call.receiver, call.argument("value", 1)
+        member = call.value("reduce_op", 0)
+        spelling = member.last if isinstance(member, External) else getattr(member, "value", None)
+        if isinstance(strategy, Strategy) and value and spelling in SPELLINGS[operation]:
             yield call, strategy, value
 
 

@@ -16,11 +16,14 @@ class SynchronizationUnderCondition(Rule):
     summary = "replicas synchronize under a tensor condition"
 
     def check(self, program: Program, report: Report) -> None:
-        collectives = [(*it, all3(map(alike, deciding(it[2])))) for it in under_control(program)]
+        collectives = [
+            (computation, call, scopes, all3(map(alike, deciding(scopes))))
+            for computation, call, scopes in under_control(program)
+        ]
         # Where one way to get there lets replicas part for sure, TPU306 reports the collective.
-        divergent = {call.site for _, call, _, agree in collectives if agree is Truth.NO}
-        for computation, call, scopes, agree in collectives:
-            if call.site not in divergent and agree is Truth.MAYBE:
+        divergent = {call.site for _, call, _, agreement in collectives if agreement is Truth.NO}
+        for computation, call, scopes, agreement in collectives:
+            if call.site not in divergent and agreement is Truth.MAYBE:
                 report(
                     call.site.span,
                     f"`{call.last}` runs under a condition on a tensor: replicas that take the "

@@ -34,7 +34,7 @@ class OneStepPerLaunch(Rule):
         for steps in launches.step_loops(program):
             report(
                 steps.launch.site.span,
-                f"this loop of Python trains with {per_step(steps.rounds)}, and the TPU waits for"
+                f"this loop of Python trains with {phrase(steps.rounds)}, and the TPU waits for"
                 f" it between two of them: {IN_A_FUNCTION}",
                 certainty=definite_if(steps.is_sure),
                 trace=(
@@ -46,7 +46,7 @@ class OneStepPerLaunch(Rule):
         check_estimators(program, report)
 
 
-def per_step(steps: int | None, unit: str = "") -> str:
+def phrase(steps: int | None, unit: str = "") -> str:
     """Return the number of launches in words."""
     return (
         "a launch for each step" if steps is None else f"a launch for each of {steps:,} steps{unit}"
@@ -72,7 +72,7 @@ def check_fit(program: Program, computation: Computation, report: Report) -> Non
     chunk = 100 if steps is None or steps >= 200 else steps
     report(
         compiles[0].site.span,
-        f"`fit` trains with {per_step(steps, ' of an epoch')}, and the TPU waits for Python between"
+        f"`fit` trains with {phrase(steps, ' of an epoch')}, and the TPU waits for Python between"
         f" two of them: pass `{setting}={chunk}`{place}",
         certainty=definite_if(
             computation.certainty is Certainty.DEFINITE,
@@ -132,7 +132,7 @@ def check_estimators(program: Program, report: Report) -> None:
         steps = amounts[0] if len(amounts) == 1 else None
         report(
             number.site.span,
-            f"the estimator trains with {per_step(steps)}, and the host waits for each: pass"
+            f"the estimator trains with {phrase(steps)}, and the host waits for each: pass"
             " `iterations_per_loop=100` or more",
             certainty=definite_if(steps is not None, not config.context.is_guess),
             trace=(

@@ -17,7 +17,7 @@ from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.structures import all_tensors, parts, with_alternatives
 from tpulint.absint.domain.values import UNKNOWN, Choice, Const, External, Value
 from tpulint.diagnostics import traces
-from tpulint.diagnostics.traces import compiled_at, path_to_site
+from tpulint.diagnostics.traces import compiled_at, path_to, path_to_site
 from tpulint.finding import Edit, Fix, Location
 from tpulint.frontends.tensorflow.branch_tests import asks_about, is_for_gpu, leaves_tpu
 from tpulint.frontends.tensorflow.keras_models import FITS
@@ -190,7 +190,7 @@ def _check_calls(program: Program, report: Report) -> None:
                 site.span,
                 f"`{call.last}` {does}{why}; {advice(dtype)}",
                 certainty=_certainty(program, computation, call, lacking=lacking),
-                trace=path_to_site(computation, call.context, call.site, does),
+                trace=path_to(computation, call, does),
                 doubt=doubt_about(program, computation, call.context),
                 fix=_fix(argument, dtype) if argument is not None else None,
             )

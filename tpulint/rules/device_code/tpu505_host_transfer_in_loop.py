@@ -5,7 +5,7 @@ from __future__ import annotations
 from tpulint.absint.domain.context import WHILE, Scope
 from tpulint.absint.domain.events import Computation, Context
 from tpulint.diagnostics import traces
-from tpulint.diagnostics.traces import path_to_site
+from tpulint.diagnostics.traces import path_to
 from tpulint.frontends.tensorflow.branch_tests import asks_about
 from tpulint.frontends.tensorflow.knowledge import naming
 from tpulint.frontends.tensorflow.knowledge.operations import builds
@@ -64,7 +64,7 @@ def check_what_is_moved(program: Program, report: Report) -> None:
             certainty=definite_if(
                 built.lacks_kernel and not built.writer, _is_certain(computation, call.context)
             ),
-            trace=path_to_site(computation, call.context, call.site, "is moved to the host"),
+            trace=path_to(computation, call, "is moved to the host"),
             doubt=doubt_about_setting(computation, call.context),
         )
 

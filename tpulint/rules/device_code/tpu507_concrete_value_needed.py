@@ -18,7 +18,7 @@ from tpulint.absint.domain.objects import ExternalObject, Instance, Sequence
 from tpulint.absint.domain.site import Site
 from tpulint.absint.domain.structures import MAX_STRUCTURE_DEPTH
 from tpulint.absint.domain.values import UNKNOWN, Const, Value
-from tpulint.diagnostics.traces import path_to_site
+from tpulint.diagnostics.traces import path_to
 from tpulint.frontends.tensorflow.branch_tests import asks_about
 from tpulint.frontends.tensorflow.keras_models import is_model, keras_base
 from tpulint.frontends.tensorflow.knowledge import naming
@@ -96,9 +96,7 @@ class ConcreteValueNeeded(Rule):
                     " device code is traced: use a TensorFlow operation, or call it outside the"
                     " step",
                     certainty=certainty(computation, call, is_left is Certainty.DEFINITE),
-                    trace=path_to_site(
-                        computation, call.context, call.site, "needs the value of a tensor"
-                    ),
+                    trace=path_to(computation, call, "needs the value of a tensor"),
                     doubt=doubt_about(program, computation, call.context) or doubt,
                 )
             for test in computation.effects:
@@ -133,7 +131,7 @@ def report_test(program: Program, computation: Computation, test: Effect, report
             not is_tried(test.context),
             is_in_every_trace(computation, test.context),
         ),
-        trace=path_to_site(computation, test.context, test.site, last),
+        trace=path_to(computation, test, last),
         doubt="" if is_left is Certainty.DEFINITE else FOR_KERAS_2,
     )
 

@@ -84,8 +84,8 @@ def _check_configurations(program: Program, report: Report) -> None:
             and tf_names.is_tensorflow(config.path)
             and config.path.endswith("estimator.RunConfig")
         ]
-        is_tensorflows = tf_names.is_tensorflow(estimator.path)
-        if is_tensorflows and argument is not None and len(plain) == len(configs):
+        is_from_tensorflow = tf_names.is_tensorflow(estimator.path)
+        if is_from_tensorflow and argument is not None and len(plain) == len(configs):
             report(
                 argument.site.span,
                 "`config` is a `RunConfig` of Estimator, which TPUEstimator refuses: make a"

@@ -36,8 +36,8 @@ class NoSuchApi(Rule):
 
     def check(self, program: Program, report: Report) -> None:
         broken, single = absent_names.grouped(program, gone=False)
-        for at in broken:
-            report(at.span, at.message, certainty=Certainty.POSSIBLE, trace=at.trace)
+        for fault in broken:
+            report(fault.span, fault.message, certainty=Certainty.POSSIBLE, trace=fault.trace)
         for absent_name in single:
             spelled = absent_name.spelled
             report(

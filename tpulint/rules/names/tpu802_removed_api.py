@@ -21,8 +21,8 @@ class RemovedApi(Rule):
 
     def check(self, program: Program, report: Report) -> None:
         broken, single = grouped(program, gone=True)
-        for at in broken:
-            report(at.span, at.message, certainty=Certainty.POSSIBLE, trace=at.trace)
+        for fault in broken:
+            report(fault.span, fault.message, certainty=Certainty.POSSIBLE, trace=fault.trace)
         for absent_name in single:
             report(
                 absent_name.spelled.span,

@@ -55,9 +55,9 @@ class ReinitializedSystem(Rule):
                 if call.last in SHUTS_DOWN:
                     begin = number + 1
                 elif call.last in INITIALIZES:
-                    around = calls[begin:number], calls[number + 1 :]
-                    _check_initialization(Initialization(program, call, *around), report)
-                    _check_rounds(call, around[1], report)
+                    earlier, later = calls[begin:number], calls[number + 1 :]
+                    _check_initialization(Initialization(program, call, earlier, later), report)
+                    _check_rounds(call, later, report)
 
 
 # tensorflow/python/tpu/tpu_strategy_util.py, `initialize_tpu_system`: it clears the eager context
@@ -97,8 +97,9 @@ def _check_initialization(initialization: Initialization, report: Report) -> Non
     ]
     if use is not None:
         trace.append(traces.host_step(use.site, f"`{use.last}` needs what is lost"))
-    lost_things = "the variables of the strategy on it are lost"
-    harm = lost_things if scopes else "a strategy was already built on it"
+    harm = "a strategy was already built on it"
+    if scopes:
+        harm = "the variables of the strategy on it are lost"
     report(
         call.site.span,
         f"initializing the TPU system clears the TPU: {harm}; initialize it once, first",

@@ -171,9 +171,10 @@ def _check_arguments(program: Program, report: Report) -> None:
             certainty = definite_if(is_step, not context.is_guess)
         if certainty is None:
             continue
-        steps = [traces.host_step(arguments.site, "unpacks it")]
+        steps = []
         if origin is not None:
-            steps.insert(0, traces.host_step(origin.site, "gives one value per replica"))
+            steps.append(traces.host_step(origin.site, "gives one value per replica"))
+        steps.append(traces.host_step(arguments.site, "unpacks it"))
         report(
             arguments.site.span,
             f"`{computation.kind}` takes a {due}, but this is {advice}",

@@ -272,8 +272,11 @@ def is_share_of_global(program: Program, feed: Feed, size: Value | None) -> bool
     number = constant_int(size)
     if number is None:
         return False
-    taken = ((step, pipelines.places_of_data(step.call.arguments)) for step in program.computations)
-    fed = (step for step, places in taken if feed.site in places)
+    fed = [
+        step
+        for step in program.computations
+        if feed.site in pipelines.places_of_data(step.call.arguments)
+    ]
     sizes = [divisor for divisor in divisors(fed) if divisor is not None]
     return bool(sizes) and all(divisor == Scaled(tf_names.REPLICAS, number) for divisor in sizes)
 
