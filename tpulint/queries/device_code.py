@@ -10,23 +10,7 @@ from collections.abc import Callable, Iterator
 from collections.abc import Sequence as SequenceOf
 from typing import NamedTuple
 
-from tpulint.absint.domain.context import (
-    CLEARS,
-    CLUSTER,
-    COMPUTATION,
-    COND,
-    FUNCTION,
-    GRAPH,
-    GUARD,
-    INIT_SCOPE,
-    LOOP,
-    ONCE,
-    PLACE,
-    STATE,
-    WHILE,
-    WITH,
-    Scope,
-)
+from tpulint.absint.domain import context as scopes
 from tpulint.absint.domain.events import (
     FOR,
     Access,
@@ -53,7 +37,9 @@ OPENED_BY_CALL = ("outside_compilation", "map_outside_compilation")
 
 def is_after_step(context: Context) -> bool:
     """Return whether this is a `host_call` or `eval_metrics` function, which has no TPU context."""
-    payloads = [scope.payload for scope in context.since(COMPUTATION) if scope.kind == CLUSTER]
+    payloads = [
+        scope.payload for scope in context.since(scopes.COMPUTATION) if scope.kind == scopes.CLUSTER
+    ]
     return any(isinstance(it, Cluster) and it.kind not in OPENED_BY_CALL for it in payloads)
 
 
@@ -65,13 +51,13 @@ def is_graph_mode(cluster: Cluster) -> bool:
     computation = cluster.computation
     if computation is None or computation.mode != "graph":
         return False
-    between = cluster.context.since(COMPUTATION)
-    return not any(scope.kind in (FUNCTION, COND, WHILE) for scope in between)
+    between = cluster.context.since(scopes.COMPUTATION)
+    return not any(scope.kind in (scopes.FUNCTION, scopes.COND, scopes.WHILE) for scope in between)
 
 
 def guards_nesting(context: Context) -> bool:
     """Return whether a test of the open contexts leads here: it may be a guard against nesting."""
-    return any(key.kind == STATE for key, _ in context.conditions)
+    return any(key.kind == scopes.STATE for key, _ in context.conditions)
 
 
 def may_be_guarded(inner: Cluster, outer: Cluster) -> bool:
@@ -85,16 +71,18 @@ def may_be_guarded(inner: Cluster, outer: Cluster) -> bool:
         assert inner.computation is not None
         around = inner.computation.context
     between = inner.context.conditions - around.conditions
-    return any(key.kind in (GUARD, PLACE) for key, _ in between)
+    return any(key.kind in (scopes.GUARD, scopes.PLACE) for key, _ in between)
 
 
 def is_behind_guard(computation: Computation, context: Context) -> bool:
     """Return whether a test in the computation leads here that asks whether it was done already."""
     inner = context.conditions - computation.context.conditions
     return any(
-        key.kind == GUARD and key.test is not None and guards_creation(key.test, branch is True)
+        key.kind == scopes.GUARD
+        and key.test is not None
+        and guards_creation(key.test, branch is True)
         for key, branch in inner
-    ) or any(scope.kind == ONCE for scope in context.since(COMPUTATION))
+    ) or any(scope.kind == scopes.ONCE for scope in context.since(scopes.COMPUTATION))
 
 
 def called_in_place(program: Program, cluster: Cluster) -> Argument | None:
@@ -142,8 +130,8 @@ def arity_mismatch(cluster: Cluster, fault: ArityFault) -> ArityMismatch | None:
 
 
 # Contexts that lead out of the computation: what is built in them is not the device's.
-LEADS_OUT = frozenset([CLEARS, GRAPH, INIT_SCOPE])
-LOOPS = (LOOP, WHILE)
+LEADS_OUT = frozenset([scopes.CLEARS, scopes.GRAPH, scopes.INIT_SCOPE])
+LOOPS = (scopes.LOOP, scopes.WHILE)
 DEVICES = ("list_logical_devices", "list_physical_devices")
 GPU = Const("GPU")
 SETS_PLACEMENT = "set_soft_device_placement"
@@ -191,17 +179,19 @@ def _calls_on_device(program: Program, computation: Computation) -> Iterator[Api
     # What is called where it should be passed is TPU205, and meant for the host.
     in_place = (called_in_place(program, cluster) for cluster in computation.clusters)
     host_calls = {call.site for call in in_place if call is not None}
-    is_on_device: dict[tuple[Scope, ...], bool] = {}  # many calls are in few places
+    is_on_device: dict[tuple[scopes.Scope, ...], bool] = {}  # many calls are in few places
     for call in computation.calls:
-        scopes = call.context.scopes
-        if scopes not in is_on_device:
+        stack = call.context.scopes
+        if stack not in is_on_device:
             # A loop over the GPUs, of which a TPU's host has none, is not the device's.
-            loops = [scope for scope in call.context.since(COMPUTATION) if scope.kind in LOOPS]
+            loops = [
+                scope for scope in call.context.since(scopes.COMPUTATION) if scope.kind in LOOPS
+            ]
             is_over_gpus = any(getattr(loop.payload, "site", None) in gpus for loop in loops)
-            is_on_device[scopes] = is_compiled(call.context) and not is_over_gpus
+            is_on_device[stack] = is_compiled(call.context) and not is_over_gpus
         # Neither one of the calls for the host, nor part of what one does.
         way = [call.site, *(step.site for step in call.context.call_chain)] if host_calls else []
-        if is_on_device[scopes] and host_calls.isdisjoint(way):
+        if is_on_device[stack] and host_calls.isdisjoint(way):
             yield call
 
 
@@ -236,7 +226,9 @@ def batches_taken_by(call: ApiCall) -> tuple[ExternalObject, Site] | None:
 
 def entered_effects(context: Context) -> list[str]:
     """Return the effects of the `with` blocks around `context`, inside the computation."""
-    return [scope.effect for scope in context.since(COMPUTATION) if scope.kind == WITH]
+    return [
+        scope.effect for scope in context.since(scopes.COMPUTATION) if scope.kind == scopes.WITH
+    ]
 
 
 def is_softly_placed(program: Program, computation: Computation) -> bool:
@@ -297,12 +289,12 @@ def is_in_own_round(variable: Variable, context: Context) -> bool:
     if variable.made is None:
         return True
     around = {id(scope) for scope in context.scopes}
-    return all(id(scope) in around for scope in variable.made.scopes if scope.kind == LOOP)
+    return all(id(scope) in around for scope in variable.made.scopes if scope.kind == scopes.LOOP)
 
 
 def share_loop(left: Context, right: Context) -> bool:
     """Return whether a Python loop, read once, repeats both."""
-    around = {id(scope) for scope in left.scopes if scope.kind == LOOP}
+    around = {id(scope) for scope in left.scopes if scope.kind == scopes.LOOP}
     return any(id(scope) in around for scope in right.scopes)
 
 

@@ -5,16 +5,7 @@ Also read the signatures in the decorators of tf.functions.
 
 from __future__ import annotations
 
-from tpulint.absint.domain.context import (
-    COND,
-    DATA,
-    DECORATED,
-    FUNCTION,
-    GRAPH,
-    GUESSES,
-    NO_KNOWN_CALLER,
-    WHILE,
-)
+from tpulint.absint.domain import context as scopes
 from tpulint.absint.domain.events import Computation, Context
 from tpulint.absint.domain.objects import Function, Instance
 from tpulint.absint.domain.site import Module
@@ -28,13 +19,15 @@ from tpulint.frontends.tensorflow.knowledge.tf_names import TRACED_METHOD
 from tpulint.frontends.tensorflow.program import Program
 from tpulint.syntax.nodes import CallNode, Expression, Import, ImportFrom, Statement
 
-TRACED = frozenset([FUNCTION, DATA, COND, WHILE])
+TRACED = frozenset([scopes.FUNCTION, scopes.DATA, scopes.COND, scopes.WHILE])
 
 
 def is_eager(program: Program, computation: Computation) -> bool:
     """Return whether the `run` that makes `computation` certainly is eager, and may be a TPU's."""
     context = computation.context
-    if any(scope.kind in TRACED for scope in context.scopes) or context.with_blocks(DECORATED):
+    if any(scope.kind in TRACED for scope in context.scopes) or context.with_blocks(
+        scopes.DECORATED
+    ):
         return False
     if may_be_other_function(computation) or is_built_in_graph(computation):
         return False
@@ -42,7 +35,7 @@ def is_eager(program: Program, computation: Computation) -> bool:
         return False
     # A caller that is not seen may be a tf.function, unless a function on the way does what only
     # eager code can.
-    return all(scope.kind != NO_KNOWN_CALLER for scope in context.scopes) or any(
+    return not context.is_inside(scopes.NO_KNOWN_CALLER) or any(
         call.context.run == context.run
         and call.context.call_chain == context.call_chain[: len(call.context.call_chain)]
         for call in program.named_any(ONLY_EAGER)
@@ -60,7 +53,7 @@ def asks_for_eager(context: Context) -> bool:
 
 def is_built_in_graph(computation: Computation) -> bool:
     """Return whether the computation is built in a graph of TensorFlow 1, or may be."""
-    is_in_graph = bool(computation.context.with_blocks(GRAPH))
+    is_in_graph = bool(computation.context.with_blocks(scopes.GRAPH))
     return is_in_graph or any(map(builds_graphs, modules_on_the_way(computation)))
 
 
@@ -77,7 +70,7 @@ def may_be_other_function(computation: Computation) -> bool:
     Which of several strategies runs here is no such guess.
     """
     return any(
-        key.kind in GUESSES and key.identity != computation.site
+        key.kind in scopes.GUESSES and key.identity != computation.site
         for key, _ in computation.context.conditions
     )
 
@@ -110,7 +103,7 @@ def is_traced_function(callee: Value | None) -> bool | None:
     """Return whether `callee` is a tf.function; None where it is not seen, or one of several is."""
     match callee:
         case Function():
-            return None if DECORATED in callee.hints else callee.traced
+            return None if scopes.DECORATED in callee.hints else callee.traced
         case Bound():  # a method of a class is traced if the function in the class is
             return is_traced_function(callee.function)
         case Partial():  # functools.partial(f) is none, whatever f is

@@ -15,19 +15,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise, takewhile
 
-from tpulint.absint.domain.context import (
-    CLEARS,
-    CLUSTER,
-    COMPUTATION,
-    COND,
-    DEPENDENCIES,
-    FUNCTION,
-    GRAPH,
-    INIT_SCOPE,
-    WHILE,
-    Scope,
-    cover,
-)
+from tpulint.absint.domain import context as scopes
 from tpulint.absint.domain.events import (
     Access,
     Cluster,
@@ -45,7 +33,7 @@ from tpulint.frontends.tensorflow.program import Program, answered_once
 from tpulint.ordering import Edge, HostOrder, Phase, Placement, Truth, any3, reachable
 from tpulint.queries.device_code import is_certain_access, is_order_relevant, share_loop
 
-BODIES = (COND, WHILE, FUNCTION)
+BODIES = (scopes.COND, scopes.WHILE, scopes.FUNCTION)
 
 
 @dataclass(eq=False)
@@ -73,7 +61,7 @@ class GraphNode:
 class GraphRegion:
     """The nodes of one graph of `computation`: in `bodies`, outermost first; none is the whole."""
 
-    def __init__(self, computation: Computation, bodies: tuple[Scope, ...]) -> None:
+    def __init__(self, computation: Computation, bodies: tuple[scopes.Scope, ...]) -> None:
         self.computation = computation
         self._bodies = bodies
         self.is_top = not bodies and computation.kind != "model_fn"
@@ -144,10 +132,10 @@ class GraphRegion:
     @property
     def _orders_by_itself(self) -> bool:
         """Return whether TensorFlow adds control edges: not in a graph of TensorFlow 1."""
-        if any(scope.kind == FUNCTION for scope in self._bodies):
+        if any(scope.kind == scopes.FUNCTION for scope in self._bodies):
             return True
         context = self.computation.context
-        in_graph = any(scope.effect == GRAPH for scope in context.scopes)
+        in_graph = any(scope.effect == scopes.GRAPH for scope in context.scopes)
         return self.computation.mode == "function" and (context.traced or not in_graph)
 
     def _order_touches(self) -> None:
@@ -185,19 +173,19 @@ class GraphRegion:
 OUTSIDE = "outside"
 
 
-def scopes_of(context: Context) -> list[Scope]:
+def scopes_of(context: Context) -> list[scopes.Scope]:
     """Return the scopes in the innermost computation, outermost first."""
-    return list(context.since(COMPUTATION))[::-1]
+    return list(context.since(scopes.COMPUTATION))[::-1]
 
 
-def bodies_of(context: Context) -> list[Scope]:
+def bodies_of(context: Context) -> list[scopes.Scope]:
     """Return the bodies of conditionals, loops and calls around an operation, outermost first."""
     return [scope for scope in scopes_of(context) if scope.kind in BODIES]
 
 
-def bodies_around(cluster: Cluster) -> tuple[Scope, ...]:
+def bodies_around(cluster: Cluster) -> tuple[scopes.Scope, ...]:
     """Return the bodies of conditionals, loops and calls around the cluster, outermost first."""
-    around = takewhile(lambda scope: scope.kind != CLUSTER, scopes_of(cluster.context))
+    around = takewhile(lambda scope: scope.kind != scopes.CLUSTER, scopes_of(cluster.context))
     return tuple(scope for scope in around if scope.kind in BODIES)
 
 
@@ -208,12 +196,12 @@ def given_by_scopes(context: Context) -> list[tuple[Operation, bool]]:
     """
     operations: list[tuple[Operation, bool]] = []
     for scope in scopes_of(context):
-        if scope.effect in (CLEARS, INIT_SCOPE):
+        if scope.effect in (scopes.CLEARS, scopes.INIT_SCOPE):
             operations = []
         elif isinstance(scope.payload, Value):
-            is_dependency = scope.effect == DEPENDENCIES
+            is_dependency = scope.effect == scopes.DEPENDENCIES
             is_sure = not (is_dependency and scope.is_uncertain)
-            if is_dependency or scope.kind in (COND, WHILE):
+            if is_dependency or scope.kind in (scopes.COND, scopes.WHILE):
                 operations += [
                     (tensor.operation, is_sure and not alternative)
                     for tensor, alternative in with_alternatives(scope.payload)
@@ -233,14 +221,14 @@ def _is_between(first: Access, between: Access, last: Access) -> bool:
     )
 
 
-def body_key(scope: Scope) -> Hashable:
+def body_key(scope: scopes.Scope) -> Hashable:
     """Return what the bodies of one conditional, loop or call share.
 
     That of a conditional is the very tensor that decides.
     """
     decides = scope.payload
     is_shared = (
-        scope.kind == COND
+        scope.kind == scopes.COND
         and isinstance(decides, Value)
         and all(isinstance(option, (Tensor, Opaque)) for option in decides.options)
     )
@@ -340,7 +328,7 @@ class HappensBefore:
             self._orders[key] = HostOrder(graph)
         return self._orders[key]
 
-    def _region(self, bodies: tuple[Scope, ...]) -> GraphRegion:
+    def _region(self, bodies: tuple[scopes.Scope, ...]) -> GraphRegion:
         key = tuple(id(scope) for scope in bodies)
         if key not in self._regions:
             region = self._regions[key] = GraphRegion(self._computation, bodies)
@@ -444,4 +432,4 @@ class _RegionAtPlace:
         certain = [edge for edge in to_device if edge.is_certain]
         is_met = all(edge.source.context.reached_whenever(self.place) for edge in certain)
         users = [edge.user.context for edge in certain]
-        return Truth.YES if certain and is_met and cover(users, self.place) else Truth.MAYBE
+        return Truth.YES if certain and is_met and scopes.cover(users, self.place) else Truth.MAYBE

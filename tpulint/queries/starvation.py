@@ -13,17 +13,7 @@ from functools import cached_property
 from math import inf, prod
 from typing import NamedTuple
 
-from tpulint.absint.domain.context import (
-    CLEARS,
-    COND,
-    DATA,
-    DEPENDENCIES,
-    INIT_SCOPE,
-    LOOP,
-    NO_KNOWN_CALLER,
-    WHILE,
-    Scope,
-)
+from tpulint.absint.domain import context as scopes
 from tpulint.absint.domain.events import ApiCall, Computation, Context, Operation, Tensor, Variable
 from tpulint.absint.domain.objects import ExternalObject, Function, Mapping, Sequence
 from tpulint.absint.domain.site import Site
@@ -66,7 +56,7 @@ _NAMES = frozenset(
 )
 _HARMLESS_OF_QUEUES = frozenset({"size", "is_closed"})
 _SESSIONS = frozenset({"Session", "InteractiveSession"})
-_Rounds = Callable[[Program, Scope, Context], float]
+_Rounds = Callable[[Program, scopes.Scope, Context], float]
 _KNOWN_PACKAGES = frozenset({"builtins", "numpy", "math", "time", "os", "sys"})
 
 
@@ -213,7 +203,7 @@ def _is_all_seen(
         return False  # another process may have it too
     reading = {run.context.run for run in runs}
     if len(reading) != 1 or any(
-        place.run not in reading or any(scope.kind == NO_KNOWN_CALLER for scope in place.scopes)
+        place.run not in reading or place.is_inside(scopes.NO_KNOWN_CALLER)
         for place in [transfer.call.context for transfer in transfers]
     ):
         return False
@@ -297,9 +287,9 @@ class _HostGraph:
         passed += [call.receiver] if isinstance(call.receiver, Tensor) else []
         dependencies: list[Value] = []
         for scope in call.context.scopes:
-            if scope.effect in (CLEARS, INIT_SCOPE):
+            if scope.effect in (scopes.CLEARS, scopes.INIT_SCOPE):
                 dependencies = []
-            elif scope.effect == DEPENDENCIES and isinstance(scope.payload, Value):
+            elif scope.effect == scopes.DEPENDENCIES and isinstance(scope.payload, Value):
                 dependencies.append(scope.payload)
         return passed + dependencies
 
@@ -459,14 +449,14 @@ class _Account:
         count = 1.0
         is_least = rounds is least_rounds
         for scope in transfer.call.context.scopes[len(transfer.node.context.scopes) :]:
-            if scope.kind == LOOP:
+            if scope.kind == scopes.LOOP:
                 count *= rounds(self._program, scope, transfer.call.context)
-            elif scope.kind == WHILE:
+            elif scope.kind == scopes.WHILE:
                 calls = () if transfer.computation is None else transfer.computation.calls
                 repeats = (it for it in calls if it.site == scope.site and it.last == "repeat")
                 number = next((constant_int(it.value("n", 0)) for it in repeats), None)
                 count *= (0 if is_least else inf) if number is None else number
-            elif scope.kind == COND and is_least:
+            elif scope.kind == scopes.COND and is_least:
                 count = 0
         return count
 
@@ -480,12 +470,12 @@ def _is_sure(context: Context) -> bool:
     return not (
         context.is_guess
         or context.is_tried
-        or any(scope.kind in (DATA, NO_KNOWN_CALLER) for scope in context.scopes)
+        or any(scope.kind in (scopes.DATA, scopes.NO_KNOWN_CALLER) for scope in context.scopes)
     )
 
 
-def _loops(context: Context) -> list[Scope]:
-    return [scope for scope in context.scopes if scope.kind in (LOOP, WHILE)]
+def _loops(context: Context) -> list[scopes.Scope]:
+    return [scope for scope in context.scopes if scope.kind in (scopes.LOOP, scopes.WHILE)]
 
 
 def _built_in(built: Context, run: Context) -> bool:

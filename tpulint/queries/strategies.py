@@ -17,7 +17,13 @@ from tpulint.absint.domain.events import (
     Tensor,
     Variable,
 )
-from tpulint.absint.domain.objects import ContextManagerValue, ExternalObject, Instance, Sequence
+from tpulint.absint.domain.objects import (
+    ContextManagerValue,
+    ExternalObject,
+    Instance,
+    Sequence,
+    made_at,
+)
 from tpulint.absint.domain.site import Module, Site, shared_length, start_of
 from tpulint.absint.domain.values import Const, External, Opaque, Value
 from tpulint.finding import Certainty
@@ -306,8 +312,7 @@ class Scopes:
     def _compiled_outside(self, call: ApiCall) -> Iterator[Misplaced]:
         """`model.compile("adam")` under no scope: the optimizer of a model that one was made in."""
         model, optimizer = call.receiver, call.value("optimizer", 0)
-        assert isinstance(model, (ExternalObject, Instance))
-        strategy = scope_strategy(model.context)
+        strategy = scope_strategy(made_at(model))
         if strategy is None or strategy.kind != "tpu" or optimizer is None:
             return
         trained = any(call.receiver is model for call in self.program.named.get(TRAINS, ()))
@@ -326,11 +331,8 @@ class Scopes:
 
     def _metrics(self, call: ApiCall) -> Iterator[Misplaced]:
         """Yield the metrics that a model of a TPU's strategy is compiled with."""
-        model = call.receiver
-        if not isinstance(model, (ExternalObject, Instance)) or not is_model(model):
-            return
-        strategy = scope_strategy(model.context)
-        if strategy is not None and strategy.kind == "tpu":
+        strategy = scope_strategy(made_at(call.receiver))
+        if is_model(call.receiver) and strategy is not None and strategy.kind == "tpu":
             for metrics in (call.value("metrics", 2), call.value(WEIGHTED)):
                 for metric in filter(is_metric, parts_of(metrics)):
                     yield from self._taken(call, metric, "metric", strategy, Certainty.DEFINITE)
@@ -355,9 +357,7 @@ class Scopes:
             return
         if not is_model(model):
             yield from self._unseen_outside(call, strategy)
-        elif (
-            isinstance(model, (ExternalObject, Instance)) and scope_strategy(model.context) is None
-        ):
+        elif scope_strategy(made_at(model)) is None:
             least = definite_if(not self._is_used(strategy) or _has_part_of(model, strategy))
             for misplaced in self._taken(call, model, "model", strategy, least):
                 yield replace(misplaced, unused=True)
@@ -401,7 +401,7 @@ class Scopes:
             return None  # a text that is not read may enter the scope
         maker = self.made[id(strategy)]
         creation = maker.context
-        is_called = all(scope.kind != NO_KNOWN_CALLER for scope in creation.scopes)
+        is_called = not creation.is_inside(NO_KNOWN_CALLER)
         if not is_called and creation.run != call.context.run:
             return None  # others may make it, or nobody
         is_used = self._is_used(strategy)
@@ -495,7 +495,7 @@ class Scopes:
         may_be_under = creation.with_blocks(SCOPE) or creation.with_blocks(UNSEEN)
         if creation.is_unrecorded or creation.is_guess or may_be_under:
             return None
-        if all(scope.kind != NO_KNOWN_CALLER for scope in creation.scopes):
+        if not creation.is_inside(NO_KNOWN_CALLER):
             return Certainty.DEFINITE
         source = self.made.get(id(strategy))
         if source is not None and source.last in CLASSES and source.context.run == creation.run:
@@ -507,17 +507,13 @@ class Scopes:
 
 
 def _is_made_in_scope(value: Value | None) -> bool:
-    created = value.context if isinstance(value, (ExternalObject, Instance)) else None
+    created = made_at(value)
     return created is not None and bool(created.with_blocks(SCOPE))
 
 
 def _has_part_of(model: Value | None, strategy: Strategy) -> bool:
     """Return whether something of which a model is made was made under the strategy's scope."""
-    return any(
-        scope_strategy(part.context) is strategy
-        for part in reached_from(model)
-        if isinstance(part, (ExternalObject, Instance))
-    )
+    return any(scope_strategy(made_at(part)) is strategy for part in reached_from(model))
 
 
 def _start_of(call: ApiCall) -> Module:

@@ -4,15 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tpulint.absint.domain.context import (
-    CALLED,
-    COMPUTATION,
-    DATA,
-    GUESSES,
-    MAY_CONVERT,
-    OUTER,
-    TRY,
-)
+from tpulint.absint.domain import context as scopes
 from tpulint.absint.domain.events import ApiCall, Computation, Context, Effect, Tensor, Variable
 from tpulint.absint.domain.objects import ExternalObject, Instance, Sequence
 from tpulint.absint.domain.site import Site
@@ -110,7 +102,10 @@ class ConcreteValueNeeded(Rule):
 
 def is_tried(context: Context) -> bool:
     """Return whether `context` is in the body of a `try` that is part of the device code."""
-    return any(scope.kind == TRY and scope.effect != OUTER for scope in context.since(COMPUTATION))
+    return any(
+        scope.kind == scopes.TRY and scope.effect != scopes.OUTER
+        for scope in context.since(scopes.COMPUTATION)
+    )
 
 
 def report_test(program: Program, computation: Computation, test: Effect, report: Report) -> None:
@@ -190,7 +185,7 @@ def left_to_python(
 def may_be_cast(call: ApiCall) -> bool:
     """Return whether some releases make an operation of `float` and `int` here."""
     is_cast = call.last in CONVERTED and call.path.startswith("builtins.")
-    return is_cast and call.context.conversion == MAY_CONVERT
+    return is_cast and call.context.conversion == scopes.MAY_CONVERT
 
 
 def needed_value(call: ApiCall) -> Tensor | Variable | None:
@@ -308,9 +303,9 @@ def symbolic_tensor(tensor: Tensor) -> Tensor | None:
 def is_traced(call: ApiCall) -> bool:
     """Return whether the call is in the trace: a function that is given away may run eagerly."""
     # `tf.py_function` and the like call what they are given with concrete values.
-    if any(key.kind == CALLED for key, _ in call.context.conditions):
+    if any(key.kind == scopes.CALLED for key, _ in call.context.conditions):
         return False
-    return is_compiled(call.context) and all(scope.kind != DATA for scope in call.context.scopes)
+    return is_compiled(call.context) and not call.context.is_inside(scopes.DATA)
 
 
 def certainty(computation: Computation, call: ApiCall, is_python: bool) -> Certainty:
@@ -319,7 +314,7 @@ def certainty(computation: Computation, call: ApiCall, is_python: bool) -> Certa
     Which of several tensors it asks does not matter.
     """
     here = [other for other in computation.calls if other.site == call.site]
-    guessed = {key.identity for key, _ in call.context.conditions if key.kind in GUESSES}
+    guessed = {key.identity for key, _ in call.context.conditions if key.kind in scopes.GUESSES}
     return definite_if(
         is_python,
         all(map(is_tensor, here)),

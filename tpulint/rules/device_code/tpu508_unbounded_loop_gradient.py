@@ -161,44 +161,32 @@ def is_trained(computation: Computation, needed: dict[int, Operation]) -> bool:
     )
 
 
+# AutoGraph makes the length of a `tf.range` the bound: tensorflow/python/autograph/operators/
+# control_flow.py, `_tf_range_for_stmt`.
 def remedy_of(program: Program, computation: Computation, scope: Scope) -> str:
     """Return what to do about a loop without a bound; "" where it has one."""
-    if has_no_bound(computation, scope):
+    if scope.converted:
+        has_options = any(
+            call.last == "set_loop_options" and _is_in(call.context, scope)
+            for call in computation.calls
+        )
+        is_while = scope.site.module.node_at(scope.site.place, While) is not None
+        is_unbounded = is_while and not has_options
+        makers = program.by_result.get(id(scope.payload), ())
+        arguments = [it for maker in makers if maker.last == "range" for it in maker.arguments]
+        bounds = [it.value for it in arguments if it.keyword not in NO_BOUNDS]
+    else:
+        here = [call for call in computation.calls if call.site == scope.site]
+        loops = [call for call in here if call.last == "while_loop"]
+        is_unbounded = any(map(_is_unbounded, loops))
+        bounds = [call.value("maximum_iterations") or NONE for call in loops]
+    if is_unbounded:
         return ": pass `maximum_iterations`, or loop over `tf.range`"
-    if any(map(is_data, bounds_of(program, computation, scope))):
+    if any(map(is_data, bounds)):
         return (
             ", and this one depends on data: pass a constant, and mask the rounds that are unused"
         )
     return ""
-
-
-# AutoGraph makes the length of a `tf.range` the bound: tensorflow/python/autograph/operators/
-# control_flow.py, `_tf_range_for_stmt`.
-def bounds_of(program: Program, computation: Computation, scope: Scope) -> Iterator[Value]:
-    """Yield what bounds the rounds of a loop."""
-    if scope.converted:
-        for call in program.by_result.get(id(scope.payload), ()):
-            if call.last == "range":
-                yield from (it.value for it in call.arguments if it.keyword not in NO_BOUNDS)
-        return
-    for call in computation.calls:
-        bound = call.value("maximum_iterations")
-        if call.site == scope.site and call.last == "while_loop" and bound is not None:
-            yield bound
-
-
-def has_no_bound(computation: Computation, scope: Scope) -> bool:
-    """Return whether the loop is a `while` of Python, or a `while_loop` without a bound."""
-    if scope.converted:
-        is_while = scope.site.module.node_at(scope.site.place, While) is not None
-        return is_while and not any(
-            call.last == "set_loop_options" and _is_in(call.context, scope)
-            for call in computation.calls
-        )
-    return any(
-        call.site == scope.site and call.last == "while_loop" and _is_unbounded(call)
-        for call in computation.calls
-    )
 
 
 def _is_unbounded(call: ApiCall) -> bool:
