@@ -166,22 +166,6 @@ def entry(computation: Computation) -> Step:
     return device_step(computation.site, f"`{computation.kind}` compiles {name}")
 
 
-def to_cluster(
-    computation: Computation, cluster: Cluster, after: Context | None = None
-) -> list[Step]:
-    """Return the device's way to a cluster.
-
-    What it shares with the way to `after` is not repeated.
-    """
-    outer, skip = (computation.context, 1) if after is None else (after, 0)
-    return list(calls(DEVICE_LANE, outer, cluster.context, skip=skip))
-
-
-def to_host_call(computation: Computation, cluster: Cluster) -> tuple[Step, ...]:
-    """Return the model_fn, and the calls down to the specification that has the host function."""
-    return (entry(computation), *to_cluster(computation, cluster))
-
-
 def into_cluster(cluster: Cluster, context: Context) -> list[Step]:
     """Return the host's way: the cluster is opened, then calls down to `context`."""
     name = callee_name(cluster.callee)
@@ -220,13 +204,13 @@ def _to_conflict(conflict: Conflict, touch: Step) -> tuple[Step, ...]:
     """Return the device's way to its touch of the variable, and from there to the cluster."""
     computation, held = conflict.computation, conflict.device.context
     way = device_path(computation, held, touch)
-    return (*way, *to_cluster(computation, conflict.cluster, held))
+    return (*way, *calls(DEVICE_LANE, held, conflict.cluster.context))
 
 
 def nesting_trace(inner: Cluster, outer: Cluster) -> tuple[Step, ...]:
     """Return the steps that lead from one host cluster to another opened inside it."""
     computation = outer.computation
-    steps = () if computation is None else to_host_call(computation, outer)
+    steps = () if computation is None else device_path(computation, outer.context)
     last = host_step(inner.named, f"sends {callee_name(inner.callee)} to the host once more")
     way = [step for step in into_cluster(outer, inner.context) if step.span != last.span]
     return (*steps, *way, last)
@@ -236,12 +220,8 @@ def into_host(computation: Computation, place: Place, message: str) -> tuple[Ste
     """Return the steps that lead through a host cluster to what happens at a place in it."""
     cluster = place.context.cluster
     assert cluster is not None
-    return (
-        entry(computation),
-        *to_cluster(computation, cluster),
-        *into_cluster(cluster, place.context),
-        host_step(place.site, message),
-    )
+    way = device_path(computation, cluster.context)
+    return (*way, *into_cluster(cluster, place.context), host_step(place.site, message))
 
 
 def verb(access: Access) -> str:

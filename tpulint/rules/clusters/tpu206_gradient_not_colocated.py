@@ -42,7 +42,7 @@ class GradientNotColocated(Rule):
                     f" is compiled for the device: {mend}",
                     certainty=on_tpu_if(computation, call.context, is_sure),
                     trace=(
-                        *traces.to_host_call(computation, cluster),
+                        *traces.device_path(computation, cluster.context),
                         traces.device_step(cluster.site, "takes the host's result"),
                         *traces.calls(DEVICE_LANE, cluster.context, call.context),
                         traces.device_step(call.site, "takes the gradient through it"),

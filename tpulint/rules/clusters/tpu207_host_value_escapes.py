@@ -38,7 +38,7 @@ class HostValueEscapes(Rule):
                     " it from the host function",
                     certainty=certainty,
                     trace=(
-                        *traces.to_host_call(computation, cluster),
+                        *traces.device_path(computation, cluster.context),
                         *traces.into_cluster(cluster, tensor.made),
                         traces.host_step(tensor.site, "makes the tensor and stores it"),
                         *traces.calls(DEVICE_LANE, cluster.context, use.context),

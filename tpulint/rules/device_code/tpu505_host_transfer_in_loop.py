@@ -6,6 +6,7 @@ from tpulint.absint.domain.context import WHILE, Scope
 from tpulint.absint.domain.events import Computation, Context
 from tpulint.diagnostics import traces
 from tpulint.diagnostics.traces import path_to
+from tpulint.finding import DEVICE_LANE
 from tpulint.frontends.tensorflow.branch_tests import asks_about
 from tpulint.frontends.tensorflow.knowledge import naming
 from tpulint.frontends.tensorflow.knowledge.operations import builds
@@ -44,7 +45,7 @@ class HostTransferInLoop(Rule):
                 trace=(
                     traces.entry(computation),
                     traces.device_step(loop.site, "in each iteration of this loop"),
-                    *traces.to_cluster(computation, cluster),
+                    *traces.calls(DEVICE_LANE, computation.context, cluster.context, skip=1),
                     traces.host_step(cluster.named, "crosses to the host, and back"),
                 ),
             )

@@ -33,7 +33,7 @@ class HostCallArity(Rule):
                     f"{name} does not accept the tensors of `{cluster.kind}`: {wrong.reason}; pass"
                     " the tensors that it takes",
                     certainty=definite_if(wrong.is_certain),
-                    trace=traces.to_host_call(computation, cluster),
+                    trace=traces.device_path(computation, cluster.context),
                 )
 
 

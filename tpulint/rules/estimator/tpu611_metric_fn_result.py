@@ -61,7 +61,7 @@ class MetricFnResult(Rule):
                             not cluster.context.is_guess,
                         ),
                         trace=(
-                            *traces.to_host_call(computation, cluster),
+                            *traces.device_path(computation, cluster.context),
                             traces.host_step(cluster.named, "computes the metrics"),
                             traces.host_step(site, f"returns {fault.words}"),
                         ),
