@@ -98,7 +98,7 @@ def _outside_compilation(
     if not in_function:
         return context.build_in_graph(build, is_map)
     cluster_class = clusters.OutsideCompilationV2Context
-    if any(isinstance(around, cluster_class) for around in graphs.contexts_around()):
+    if any(isinstance(entered, cluster_class) for entered in graphs.contexts_around()):
         errors.warn(errors.NestedClusterWarning(_NESTED))
     return context.build_in_function(build, is_map)
 

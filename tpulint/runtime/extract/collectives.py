@@ -185,7 +185,7 @@ def find_collectives(program: ReplicatedProgram) -> Iterator[Collective]:
         site: RegionSite = ()
         decisions: list[Decision] = []
         alike = Truth.YES
-        for outer, number in visit.around:
+        for outer, number in visit.enclosing:
             site = (*site, outer.op.name)
             # A call is no decision: every replica goes into it.
             if not is_call(outer.op):
@@ -202,14 +202,14 @@ def find_collectives(program: ReplicatedProgram) -> Iterator[Collective]:
 class _Visit:
     """An operation of `region`, and what is agreed on there.
 
-    `around` has the visits of the calls, loops and conditionals around it, outermost first, each
+    `enclosing` has the visits of the calls, loops and conditionals around it, outermost first, each
     with the number of its body that holds the next one.
     """
 
     region: Region
     op: Operation
     agreed: Agreements
-    around: tuple[tuple[_Visit, int], ...]
+    enclosing: tuple[tuple[_Visit, int], ...]
 
     @cached_property  # a loop may have as many collectives as a model has variables
     def agreement(self) -> Truth:
@@ -223,16 +223,16 @@ class _Visit:
 
 
 def _visits(
-    region: Region, inputs: Agreements, around: tuple[tuple[_Visit, int], ...] = ()
+    region: Region, inputs: Agreements, enclosing: tuple[tuple[_Visit, int], ...] = ()
 ) -> Iterator[_Visit]:
     """Yield the operations of `region`, each before those in its bodies."""
     agreed = agreements(region, inputs)
     for op in region.ops:
-        visit = _Visit(region, op, agreed, around)
+        visit = _Visit(region, op, agreed, enclosing)
         yield visit
         for number, body in enumerate(bodies(region, op)):
             handed_in = agreements_in_body(region, op, body, agreed)
-            yield from _visits(body, handed_in, (*around, (visit, number)))
+            yield from _visits(body, handed_in, (*enclosing, (visit, number)))
 
 
 def _groups(op: Operation, replicas: int) -> Groups:

@@ -116,6 +116,7 @@ def refuse_endless_tracing(ops: Iterable[Operation]) -> None:
     def datasets(user: Operation) -> list[Operation]:
         return [tensor.op for tensor in user.inputs if _is_variant(tensor)]
 
+    # A resource of a TPUReplicatedInput is a handle that the replicas share.
     for op in ops:
         if op.type in _READS_WHOLE_DATASET and any(
             tensor.dtype == tf.resource and tensor.op.type == "TPUReplicatedInput"

@@ -200,8 +200,8 @@ graphs.register_replicate_context(TPUReplicateContext)
 
 def enclosing_context() -> TPUReplicateContext | None:
     """Return the context of the TPU computation that is being built, past nested functions."""
-    contexts = graphs.contexts_around()
-    return next((around for around in contexts if isinstance(around, TPUReplicateContext)), None)
+    contexts = (c for c in graphs.contexts_around() if isinstance(c, TPUReplicateContext))
+    return next(contexts, None)
 
 
 def build_in_function(build: Callable[[], Any], is_map: bool) -> Any:
