@@ -137,12 +137,12 @@ def declared_encoding(data: bytes) -> str:
     return encoding
 
 
-def read_all(filenames: Iterable[str], given: Mapping[str, bytes]) -> dict[str, Source]:
+def read_all(filenames: Iterable[str], unsaved: Mapping[str, bytes]) -> dict[str, Source]:
     """Return the sources of `filenames` that can be read, each once."""
     sources: dict[str, Source] = {}
     for filename in dict.fromkeys(filenames):
         try:
-            sources[filename] = read_source(filename, given.get(filename))
+            sources[filename] = read_source(filename, unsaved.get(filename))
         except UnreadableSource:
             continue
     return sources

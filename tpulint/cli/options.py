@@ -309,6 +309,7 @@ def run(words: Sequence[str]) -> int:
     try:
         if not words:  # nothing is checked, which is wrong usage
             sys.stdout.write(parser().format_help())
+            sys.stdout.flush()
             return 2
         options = parse_options(words)
         module, _, function = options.run.partition(":")

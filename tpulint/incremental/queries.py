@@ -147,8 +147,7 @@ class Queries:
         rows = {path: (now[path], files) for path, files in imports.items() if path in now}
         for path in self._shown:
             dependencies.files.pop(path, None)  # what counts of their bytes is among their facts
-        names_alone = dependencies.names_alone()
-        self._remember(IMPORTS, {"imports": rows}, names_alone)
+        self._remember(IMPORTS, {"imports": rows}, dependencies.names_alone())
 
     def remember_programs(self, programs: Programs, dependencies: DiskDependencies) -> None:
         row = {"state": self._state(), "programs": programs}
