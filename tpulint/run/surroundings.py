@@ -180,11 +180,11 @@ class StandIns:
 
     def _kaggle_bucket(self, name: str | None = None) -> str:
         """Return the address of the bucket of a dataset: on Kaggle, it exists."""
-        address = kaggle_bucket(name)
-        bucket = address.removeprefix("gs://")
+        words = re.sub(r"[^a-z0-9._-]+", "-", (name or "data").lower()).strip("-._")
+        bucket = f"kaggle-{words or 'data'}"
         with contextlib.suppress(OSError):
             os.makedirs(os.path.join(self.folder, bucket), exist_ok=True)
-        return address
+        return f"gs://{bucket}"
 
     def close(self) -> None:
         """Remove the links to the folder, unless another run uses it, too."""
@@ -248,12 +248,6 @@ class NotebookAccessError(Exception):
 
 class BackendError(Exception):
     """There is no such secret: Kaggle's error."""
-
-
-def kaggle_bucket(name: str | None = None) -> str:
-    """Return the address of the bucket of a Kaggle dataset."""
-    words = re.sub(r"[^a-z0-9._-]+", "-", (name or "data").lower()).strip("-._")
-    return f"gs://kaggle-{words or 'data'}"
 
 
 def prepare(folder: str) -> StandIns:

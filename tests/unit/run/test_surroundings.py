@@ -15,7 +15,7 @@ import pytest
 from tpulint.run import surroundings
 from tpulint.run.program import UserProgram
 from tpulint.run.session import Machine, RunRequest, RunSession
-from tpulint.run.surroundings import TPU_VARIABLES, StandIns, kaggle_bucket, prepare
+from tpulint.run.surroundings import TPU_VARIABLES, StandIns, prepare
 from tpulint.storage.session import PYTHON_VARIABLE, storage_environment
 
 
@@ -111,8 +111,8 @@ def test_a_dataset_of_kaggle_is_a_bucket(stand_ins: StandIns) -> None:
     datasets = module("kaggle_datasets").KaggleDatasets()
     assert datasets.get_gcs_path("flower-classification") == "gs://kaggle-flower-classification"
     assert list(stand_ins.used) == ["kaggle_datasets.KaggleDatasets.get_gcs_path"]
-    assert kaggle_bucket() == kaggle_bucket("") == "gs://kaggle-data"
-    assert kaggle_bucket("Tpu Getting/Started") == "gs://kaggle-tpu-getting-started"
+    assert datasets.get_gcs_path() == datasets.get_gcs_path("") == "gs://kaggle-data"
+    assert datasets.get_gcs_path("Tpu Getting/Started") == "gs://kaggle-tpu-getting-started"
 
 
 def test_drive_is_a_folder_while_the_program_runs(stand_ins: StandIns, tmp_path: Path) -> None:
