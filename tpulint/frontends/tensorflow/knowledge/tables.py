@@ -154,7 +154,7 @@ def parse_row(row: dict[str, Any]) -> CallFacts:
     facts = CallFacts(**{**row, "names": tuple(names)})
     for field, allowed in (("returns", RETURNS), ("calls", CALLS)):
         value = getattr(facts, field)
-        if value and value not in allowed:
+        if value and not (isinstance(value, str) and value in allowed):
             raise BadRow(f"{field} = {value!r} of {names[0]}; one of: {', '.join(sorted(allowed))}")
     if not facts.returns and not facts.calls:
         raise BadRow(f"the row of {names[0]} says neither `returns` nor `calls`")

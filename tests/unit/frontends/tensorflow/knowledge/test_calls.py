@@ -71,6 +71,7 @@ def test_the_head_names_every_word() -> None:
         ({"returns": "tensor"}, "`names` is a list"),
         ({"names": "a.b", "returns": "tensor"}, "`names` is a list"),
         ({"names": ["a.b"], "returns": "tensr"}, "returns = 'tensr' of a.b; one of: argument"),
+        ({"names": ["a.b"], "returns": ["tensor"]}, "returns = ['tensor'] of a.b"),
         ({"names": ["a.b"], "calls": "later"}, "calls = 'later' of a.b"),
         ({"names": ["a.b"]}, "says neither"),
         ({"names": ["a.b"], "returns": "tensor", "is_ordered": "yes"}, "true or false"),
