@@ -53,11 +53,9 @@ def open_cluster(
     frame = call.frame
     context = frame.context
     first = call.record.argument("computation", 0)
-    naming, forwarded = (
-        frame.resolve_forwarded_argument(first, call.site)
-        if first is not None
-        else (call.site, None)
-    )
+    naming, forwarded = call.site, first
+    if first is not None:
+        naming, forwarded = frame.resolve_forwarded_argument(first, call.site)
     cluster = Cluster(
         kind,
         call.site,
