@@ -133,6 +133,9 @@ with tf.Graph().as_default():
     "the names of version 2": "from tensorflow.compat import v2 as tf\n" + MAKE + EAGER,
     "other names": SYSTEM + "from tensorflow import keras\n" + EAGER,
     "a library's version 1": SYSTEM + "from library.compat import v1\n" + EAGER,
+    "version 1 from a package of the project": SYSTEM
+    + "from .tensorflow.compat import v1 as tf1\n"
+    + GRAPH,
     "a version 1 of one's own": SYSTEM + "from tensorflow_models.heads import v1\n" + EAGER,
     "the names of version 1, eagerly": "import tensorflow.compat.v1 as tf\n"
     + "tf.enable_eager_execution()\n"
