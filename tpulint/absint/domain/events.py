@@ -225,9 +225,9 @@ class ApiCall:
                 return argument
         if position is not None:
             plain = [argument for argument in self.arguments if argument.keyword is None]
-            stars = [argument.star for argument in plain[: position + 1]]
-            if position < len(plain) and not any(stars):
-                return plain[position]
+            if position < len(plain):
+                stars = [argument for argument in plain[: position + 1] if argument.star]
+                return None if stars else plain[position]
         return None
 
     def value(self, keyword: str, position: int | None = None) -> Value | None:

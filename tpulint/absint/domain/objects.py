@@ -44,16 +44,22 @@ class Sized(Value):
         amount = 0 if instead is None else -size_of(instead)
         inside: list[Sized] = []
         for item in items:
-            amount += size_of(item)
-            inside += [option for option in item.options if isinstance(option, Sized)]
+            if isinstance(item, Sized):
+                inside.append(item)
+                amount += item.size
+            elif isinstance(item, values.Choice):
+                inside += [option for option in item.options if isinstance(option, Sized)]
+                amount += size_of(item)
+            else:
+                amount += 1
         around = self._around() if self.holders else {self: 1}  # most are new
         if around is None or any(structure in around for structure in inside):
             return False
-        sizes = {structure: structure.size + amount * times for structure, times in around.items()}
-        if max(sizes.values()) > MAX_STRUCTURE_SIZE:
-            return False
-        for structure, size in sizes.items():
-            structure.size = size
+        for structure, times in around.items():
+            if structure.size + amount * times > MAX_STRUCTURE_SIZE:
+                return False
+        for structure, times in around.items():
+            structure.size += amount * times
         for structure in inside:
             structure.holders.append(ref(self))
         return True

@@ -17,13 +17,14 @@ from tpulint.absint.domain.objects import Class, Function, Instance, function_of
 from tpulint.absint.domain.program import ProgramEvents, ReadingFailure
 from tpulint.absint.domain.site import CallStep, Module, Site
 from tpulint.absint.domain.structures import STRUCTURES, parts
-from tpulint.absint.domain.values import UNKNOWN, Bound, Opaque, Partial, Value
+from tpulint.absint.domain.values import Bound, Opaque, Partial, Value
 from tpulint.absint.interpreter.module_linking import ModuleLibrary, ModuleLinker
 from tpulint.absint.resolver.project import Project
 from tpulint.finding import LIMIT, UnfollowedCall
 from tpulint.syntax.nodes import Define, Name, Return
 
 Identity = tuple[object, ...]
+PASSED = frozenset([Function, Bound, Partial, Variable])  # what `_collect` adds anything of
 MAX_CLOSURE_LEVELS = 2  # closures in closures
 MAX_IDENTITY_ITEMS = 32  # of one container
 
@@ -34,16 +35,18 @@ def identity(function: Function, args: Arguments) -> Identity:
     _collect(function, passed)
     for argument in args:
         value = argument.value
-        _collect(value, passed)
-        if isinstance(value, Bound):
-            passed.append(value.receiver)
         held: Iterable[Value] = ()
-        if isinstance(value, Instance):
+        if type(value) in PASSED:
+            _collect(value, passed)
+            if isinstance(value, Bound):
+                passed.append(value.receiver)
+        elif isinstance(value, Instance):
             held = value.attributes.values()
         elif isinstance(value, STRUCTURES):
             held = parts(value)
         for item in islice(held, MAX_IDENTITY_ITEMS):
-            _collect(item, passed)
+            if type(item) in PASSED:
+                _collect(item, passed)
     return tuple(passed)
 
 
@@ -57,8 +60,8 @@ def makes_function(function: Function) -> bool:
 
 def code_of_call(function: Function, args: Arguments) -> Identity:
     """Return the code that takes part in a call: that of a recursion is the same each time."""
-    passed = filter(None, [function_of(argument.value) for argument in args])
-    return (id(function.code), *(id(callee.code) for callee in passed))
+    passed = [function_of(argument.value) for argument in args if type(argument.value) in PASSED]
+    return (id(function.code), *(id(callee.code) for callee in passed if callee is not None))
 
 
 def _collect(value: Value, passed: list[object], levels: int = MAX_CLOSURE_LEVELS) -> None:
@@ -68,7 +71,9 @@ def _collect(value: Value, passed: list[object], levels: int = MAX_CLOSURE_LEVEL
         env = value.env
         if env is not None and env.function is not None and levels:
             for name in env.function.code.parameters.names_by_position:
-                _collect(env.names.get(name, UNKNOWN), passed, levels - 1)
+                item = env.names.get(name)
+                if item is not None and type(item) in PASSED:
+                    _collect(item, passed, levels - 1)
     elif isinstance(value, Bound):
         _collect(value.function, passed, levels)
     elif isinstance(value, Partial):
