@@ -23,11 +23,9 @@ RULE = '''"""{code}: {summary}."""
 from __future__ import annotations
 
 from tpulint.diagnostics.traces import device_path, device_step
-from tpulint.finding import Severity
-from tpulint.frontends.tensorflow.program import Program
 from tpulint.queries.certainty import compiled_if
 from tpulint.queries.device_code import compiled_calls
-from tpulint.rules.base import Report, Rule, register
+from tpulint.rules.base import Program, Report, Rule, Severity, register
 
 
 @register
