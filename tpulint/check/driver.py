@@ -176,21 +176,21 @@ def run_steps(
     batch: Batch,
     queries: Queries,
     workers: LocalWorkers | ProjectPrograms,
-    kept: Queries | ProjectPrograms,
+    memo: Queries | ProjectPrograms,
 ) -> Analysis:
     """Find the programs of a batch, and analyze each that has changed.
 
-    `kept` keeps what is found in programs: the queries, or an editor's project.
+    `memo` remembers the analyses of programs: the queries, or an editor's project.
     """
     search = find_programs(batch, queries, workers)
     jobs = search.programs.jobs
     # Programs first: their processes work while this one looks at the names.
-    analyses = kept.recall(jobs)
+    analyses = memo.recall(jobs)
     results = workers.analyze(analyze_program, [job for job in jobs if job not in analyses])
     names = analyze_names(batch, search.programs, queries)
     queries.write()  # other processes are at work now
     for job, analysis in results:
-        kept.remember(job, analysis)
+        memo.remember(job, analysis)
         analyses[job] = analysis
         queries.write_now_and_then()
     queries.write()

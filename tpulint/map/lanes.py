@@ -279,10 +279,10 @@ DEPTH = 3  # regions within regions
 
 
 class Regions:
-    """The bodies of a computation by key; those that `kept` does not name are folded away."""
+    """The bodies of a computation by key; those that `unfolded` does not name are folded away."""
 
-    def __init__(self, kept: frozenset[str] | None = None) -> None:
-        self.kept = kept
+    def __init__(self, unfolded: frozenset[str] | None = None) -> None:
+        self._unfolded = unfolded
         self.met: dict[str, MapRegion] = {}
         self._unrolled: set[str] = set()
         self._branches: dict[tuple[object, int], list[Scope]] = {}
@@ -291,7 +291,7 @@ class Regions:
         """Return the keys of the regions around a place, outermost first."""
         scopes = [scope for scope in scopes_of(context) if scope.kind in (COND, WHILE, LOOP)]
         keys = dict.fromkeys(map(self._key, scopes))
-        return tuple(key for key in keys if self.kept is None or key in self.kept)[:DEPTH]
+        return tuple(key for key in keys if self._unfolded is None or key in self._unfolded)[:DEPTH]
 
     def on_tensors(self) -> frozenset[str]:
         """Return the keys of the bodies that are traced: not those of Python's own loops."""
@@ -334,7 +334,7 @@ class EventBoxes:
 
     A cluster that is opened again at the same place, with the same function, is the same box: a
     helper that is called for each layer is read once for each of them. `moved` are the calls, by
-    identity, that soft placement moves to the host; `kept` the regions that are not folded away.
+    identity, that soft placement moves to the host; `unfolded` those that are not folded away.
     """
 
     def __init__(
@@ -342,12 +342,12 @@ class EventBoxes:
         events: list[Event],
         part: Part,
         moved: frozenset[int],
-        kept: frozenset[str] | None = None,
+        unfolded: frozenset[str] | None = None,
     ) -> None:
         self.boxes: list[OpenBox] = []
         self.of_cluster: dict[int, str] = {}  # keys, by the cluster's identity
         self.of_event: dict[int, str] = {}  # keys, by the identity of an access or a call
-        self.regions = Regions(kept)
+        self.regions = Regions(unfolded)
         self._moved = moved
         self._hosts: dict[tuple[object, ...], OpenBox] = {}
         self._segment: OpenBox | None = None

@@ -288,8 +288,8 @@ def note_left_out(frame: Frame, layer: Value, args: Arguments, site: Site) -> No
     The layers that made those left out are in no step of the model.
     """
     for argument in args:
-        kept = argument.value.options
-        if UNKNOWN in kept and len(kept) >= values.MAX_ALTERNATIVES:
+        alternatives = argument.value.options
+        if UNKNOWN in alternatives and len(alternatives) >= values.MAX_ALTERNATIVES:
             name = repr(layer).removesuffix(" object").rpartition(".")[2]
             reason = f"may be given one of more than {values.MAX_ALTERNATIVES} values"
             frame.session.note_unfollowed(site, name, reason)

@@ -32,7 +32,8 @@ class EagerExecutionOnTpu(Rule):
     fixes = (Applicability.UNSAFE,)
 
     def check(self, program: Program, report: Report) -> None:
-        for switch, given, step, certainty in chain(eager_models(program), eager_steps(program)):
+        switches = chain(eager_models(program), eager_steps(program))
+        for switch, argument, step, certainty in switches:
             if switch.last == "compile":
                 message = (
                     "`run_eagerly=True` for a model of a TPUStrategy: a TPU runs compiled steps"
@@ -48,16 +49,16 @@ class EagerExecutionOnTpu(Rule):
                 trace += traces.calls(HOST_LANE, switch.context, step.context)
                 trace.append(traces.host_step(step.site, f"`{step.last}` runs its step eagerly"))
             report(
-                given.site.span,
+                argument.site.span,
                 message,
                 certainty=certainty,
                 trace=tuple(trace),
-                fix=not_eager(switch, given),
+                fix=not_eager(switch, argument),
             )
 
 
 def eager_models(program: Program) -> Iterator[EagerSwitch]:
-    """Each `compile(run_eagerly=True)` of a model that was made under a TPUStrategy's scope."""
+    """Yield each `compile(run_eagerly=True)` of a model that was made in a TPUStrategy's scope."""
     compiles = program.named.get("compile", ())
     for switch in compiles:
         argument, model = switch.argument("run_eagerly", 5), switch.receiver
@@ -99,7 +100,7 @@ def is_sure(switch: ApiCall, step: ApiCall) -> bool:
 
 
 def eager_steps(program: Program) -> Iterator[EagerSwitch]:
-    """Each `run_functions_eagerly(True)` before a step that a tf.function is around."""
+    """Yield each `run_functions_eagerly(True)` before a step that a tf.function is around."""
     if not program.named_any(RUNS_EAGERLY):
         return
     traced = {id(built.call): built for built in program.computations if is_traced(built)}
