@@ -70,7 +70,7 @@ class UnreadableSource(Exception):
 
 
 def is_inside(path: str, folder: str) -> bool:
-    """Return whether a path, links resolved, leads to a place in a folder or to the folder."""
+    """Return whether a path is a folder, or in it, when all links are resolved."""
     full, top = os.path.realpath(path), os.path.realpath(folder)
     return full == top or full.startswith(os.path.join(top, ""))
 

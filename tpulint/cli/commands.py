@@ -55,7 +55,7 @@ FUNCTION = re.compile(r"(.+):([A-Za-z_][\w.]*)")
 
 
 def split_place(place: str, pattern: re.Pattern[str]) -> tuple[str, str | None]:
-    """Return the path, and what the pattern has after it; a path that exists is one."""
+    """Return the path of a place, and its row or function; a path that exists has neither."""
     match = None if os.path.lexists(place) else pattern.fullmatch(place)
     return (match[1], match[2]) if match else (place, None)
 

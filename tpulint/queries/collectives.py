@@ -157,9 +157,9 @@ OPTIONS = {"synchronization": 10, "aggregation": 11}
 
 
 def variable_option(program: Program, variable: Variable, option: str) -> str | None:
-    """Return the member of an enumeration that `tf.Variable` was given.
+    """Return the name of the enumeration member that was passed to `tf.Variable` as `option`.
 
-    None where the variable was not made by `tf.Variable`, or something else was given.
+    None where the variable was not made by `tf.Variable`, or something else was passed.
     """
     creation = next(iter(program.by_result.get(id(variable), ())), None)
     if creation is None or creation.last != "Variable":

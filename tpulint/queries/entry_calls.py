@@ -203,9 +203,9 @@ def faulty_arguments(
     fault_of: Callable[[Computation, Value], Fault | None],
     kinds: tuple[str, ...] = REPLICATES,
 ) -> Iterator[tuple[Computation, Argument, Certainty, Fault]]:
-    """Yield the entry calls of which an argument is, or may be, at fault, with the argument.
+    """Yield each entry call whose argument `name` is, or may be, wrong, and that argument.
 
-    With each come the certainty, and the first fault that `fault_of` has for a value of it.
+    With them come the certainty and the first fault that `fault_of` returns for one of its values.
     """
     for entry in replicate_calls(program, kinds):
         passed = argument(entry, name)

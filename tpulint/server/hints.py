@@ -143,7 +143,7 @@ async def hints(ls: Server, params: types.InlayHintParams) -> list[types.InlayHi
 
 
 def clusters_in(programs: Sequence[ReadProgram], path: str) -> list[tuple[Location, str]]:
-    """Return the words about the clusters in a file, by the end of what names the callable."""
+    """Return the hint for the clusters of each callable in a file, and where its name ends."""
     by_span: dict[Span, list[Cluster]] = {}
     for program in [read.program for read in programs if read.program is not None]:
         for cluster in chain(program.clusters(), program.orphan_clusters):

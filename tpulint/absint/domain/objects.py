@@ -380,7 +380,7 @@ def listed(items: Iterable[str], more: bool) -> str:
 
 
 def made_at(value: Value | None) -> Context | None:
-    """Return where an object of a class was made, of the project's or of another; else None."""
+    """Return the context in which an object was made; None for other values."""
     return value.context if isinstance(value, (ExternalObject, Instance)) else None
 
 
@@ -476,7 +476,7 @@ def _merge(orders: list[ClassOrder]) -> ClassOrder | None:
 
 
 def _common_end(orders: list[ClassOrder]) -> ClassOrder | None:
-    """Return what all orders end with after their first: in a diamond all but the bases."""
+    """Return the end that all orders share after their first: in a diamond, all but the bases."""
     ends = [order.rest for order in orders]
     while None not in ends and any(end is not ends[0] for end in ends):
         longest = max(end.length for end in ends if end)

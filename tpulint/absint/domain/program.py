@@ -37,7 +37,7 @@ T = TypeVar("T")
 
 
 def _grouped(rows: Iterable[tuple[K, T]]) -> dict[K, list[T]]:
-    """Return what stands in rows with each key, in their order."""
+    """Return for each key the items of its rows, in their order."""
     groups: defaultdict[K, list[T]] = defaultdict(list)
     for key, item in rows:
         groups[key].append(item)

@@ -129,5 +129,5 @@ class CallStep(NamedTuple):
 
 
 def start_of(call_chain: Sequence[CallStep], site: Site) -> Site:
-    """Return where the way to a place begins: the outermost call, or else `site`, the place."""
+    """Return the outermost call that leads to a place; without one `site`, the place itself."""
     return call_chain[0].site if call_chain else site

@@ -58,7 +58,7 @@ class Value:
 
     @property
     def options(self) -> tuple[Value, ...]:
-        """The values of which this is one: itself, but for a choice."""
+        """The values that this may be: only itself, unless it is a choice."""
         return (self,)
 
     def is_same(self, other: Value) -> bool:

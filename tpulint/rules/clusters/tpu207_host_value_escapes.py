@@ -48,7 +48,7 @@ class HostValueEscapes(Rule):
 
 
 def escapes(computation: Computation) -> Iterable[tuple[Use, Cluster, Certainty]]:
-    """Return the first use on the device of every tensor that got out, the surest first.
+    """Return for each tensor that escapes its first use on the device, the most certain first.
 
     With each comes the cluster that made the tensor and did not return it.
     """

@@ -109,4 +109,4 @@ class StepOutputs:
     outputs: tuple[tuple[Tensor, ...], ...]
     """For each replica one tensor for each of `Marked.outputs`."""
     done: Operation
-    """It has run when all replicas have run, host clusters and side effects included."""
+    """Runs after all replicas, with their host clusters and side effects."""
