@@ -157,7 +157,7 @@ class _Drawing:
         where = computation.context.call_chain
         inside = f"called in {where[-1].name}" if where else "called by the module"
         lines = [f"compiles {_plain(computation.callee)}", inside]
-        results = list(tensors(computation.result)) if computation.result is not None else []
+        results = tensors(computation.result) if computation.result is not None else []
         if results:
             lines.append(f"gets {len(results)} result{'s' if len(results) > 1 else ''}")
         title, span = map_facts.maker_of(computation), computation.site.span

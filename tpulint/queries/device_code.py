@@ -247,10 +247,11 @@ def soft_placement(program: Program, computation: Computation) -> str | None:
     if isinstance(strategy, Strategy) and isinstance(strategy.made, Context):
         ways.append(strategy.made)
     for call in program.named.get(SETS_PLACEMENT, ()):
-        if call.value("enabled", 0) == Const(True) and any(
+        is_on_the_way = any(
             call.context.run == way.run and call.context.conditions <= way.conditions
             for way in ways
-        ):
+        )
+        if is_on_the_way and call.value("enabled", 0) == Const(True):
             return ON
     # The program is the module in which the outermost call is.
     first = start_of(computation.context.call_chain, computation.site)

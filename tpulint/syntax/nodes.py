@@ -453,6 +453,8 @@ def first_place(of: Node) -> int:
         first = first.left
     if isinstance(first, PlacedExpression):
         return first.place
+    if isinstance(of, Constant):  # most of the rest
+        return NOWHERE
     return next((part.place for part in walk(of) if isinstance(part, PlacedExpression)), NOWHERE)
 
 

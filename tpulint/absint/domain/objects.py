@@ -52,7 +52,12 @@ class Sized(Value):
                 amount += size_of(item)
             else:
                 amount += 1
-        around = self._around() if self.holders else {self: 1}  # most are new
+        if not (self.holders or inside):  # most are new, and hold no other
+            if self.size + amount > MAX_STRUCTURE_SIZE:
+                return False
+            self.size += amount
+            return True
+        around = self._around() if self.holders else {self: 1}
         if around is None or any(structure in around for structure in inside):
             return False
         for structure, times in around.items():

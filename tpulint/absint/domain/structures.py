@@ -21,9 +21,9 @@ STRUCTURES = (Choice, Sequence, Mapping)
 CODE = (External, values.ModuleValue, Class, objects.Function)
 
 
-def tensors(value: Value) -> Iterator[Tensor]:
+def tensors(value: Value) -> list[Tensor]:
     """Return the tensors in `value`, structures opened."""
-    return (tensor for tensor, _ in with_alternatives(value))
+    return [tensor for tensor, _ in with_alternatives(value)]
 
 
 def all_tensors(items: Iterable[Value]) -> list[Tensor]:
@@ -44,25 +44,31 @@ def parts(value: Choice | Sequence | Mapping) -> list[Value]:
     return list(value.items if isinstance(value, Sequence) else value.items.values())
 
 
-def with_alternatives(value: Value, *, kinds: bool = False) -> Iterator[tuple[Tensor, bool]]:
-    """Yield the tensors in `value`, each with whether it is one of several alternatives.
+def with_alternatives(value: Value, *, kinds: bool = False) -> list[tuple[Tensor, bool]]:
+    """Return the tensors in `value`, each with whether it is one of several alternatives.
 
     kinds: of several tensors of one kind none is an alternative.
     """
     return alternatives_of(Tensor, value, kinds=kinds)
 
 
-def alternatives_of(
-    kind: type[V], value: Value, chosen: bool = False, kinds: bool = False, depth: int = 0
-) -> Iterator[tuple[V, bool]]:
-    """Yield what is of a kind in `value`, as `with_alternatives` does."""
+def alternatives_of(kind: type[V], value: Value, kinds: bool = False) -> list[tuple[V, bool]]:
+    """Return what is of a kind in `value`, as `with_alternatives` does."""
     if isinstance(value, kind):
-        yield value, chosen
-    elif depth < MAX_STRUCTURE_DEPTH and isinstance(value, STRUCTURES):
-        if isinstance(value, Choice):
-            chosen = chosen or not (kinds and are_of_one_kind(value.options))
-        for item in parts(value):
-            yield from alternatives_of(kind, item, chosen, kinds, depth + 1)
+        return [(value, False)]
+    return list(_inside(kind, value, False, kinds, 1)) if isinstance(value, STRUCTURES) else []
+
+
+def _inside(
+    kind: type[V], structure: Choice | Sequence | Mapping, chosen: bool, kinds: bool, depth: int
+) -> Iterator[tuple[V, bool]]:
+    if isinstance(structure, Choice):
+        chosen = chosen or not (kinds and are_of_one_kind(structure.options))
+    for item in parts(structure):
+        if isinstance(item, kind):
+            yield item, chosen
+        elif depth < MAX_STRUCTURE_DEPTH and isinstance(item, STRUCTURES):
+            yield from _inside(kind, item, chosen, kinds, depth + 1)
 
 
 def are_of_one_kind(items: Iterable[Value]) -> bool:

@@ -199,12 +199,14 @@ def call_function(frame: Frame, function: Function, args: Arguments, site: Site)
     inner = frame.inner(function.module, objects.Env({}, function.env, function), context, function)
     inner.caller, inner.call_site = frame, site
     bind(inner, function, args)
-    with frame.session.entered(function, args):
-        try:
-            result = finish(inner, function)
-        except RecursionError:  # what is read in a frame that is left so is lost with the frame
-            frame.session.note_unfollowed(site, function.name or "a lambda", NESTED_TOO_DEEPLY)
-            return UNKNOWN
+    frame.session.enter(function, args)
+    try:
+        result = finish(inner, function)
+    except RecursionError:  # what is read in a frame that is left so is lost with the frame
+        frame.session.note_unfollowed(site, function.name or "a lambda", NESTED_TOO_DEEPLY)
+        return UNKNOWN
+    finally:
+        frame.session.leave()
     if not args:
         frame.session.returned[id(function.code)] = result
     return result

@@ -74,8 +74,11 @@ def _enter_generator(frame: Frame, manager: ContextManagerValue, site: Site) -> 
     context = frame.context.called(CallStep(site, function.name))
     inner = frame.inner(function.module, objects.Env({}, function.env, function), context, function)
     calls.bind(inner, function, args)
-    with frame.session.entered(function, args):
+    frame.session.enter(function, args)
+    try:
         inner.block(function.code.body)
+    finally:
+        frame.session.leave()
     if not inner.yields:
         return UNKNOWN
     outer = len(frame.context.scopes)

@@ -47,10 +47,9 @@ def _truth(value: Value) -> bool | None:
 
 def condition_key(library: Library, value: Value, node: Expression, site: Site) -> ConditionKey:
     """Return the identity of an unknown test: the same opaque thing, else the place of the test."""
-    alternatives = value.options
-    are_constants = all(isinstance(option, Const) for option in alternatives)
-    asks_what_is_open = any(isinstance(option, values.ContextQuery) for option in alternatives)
-    if asks_what_is_open or (len(alternatives) > 1 and are_constants):
+    kinds = {type(option) for option in value.options}
+    is_flag = kinds == {Const} and len(value.options) > 1
+    if is_flag or values.ContextQuery in kinds:  # it takes several values, or asks what is open
         return ConditionKey(context.STATE, site, test=node)
     if isinstance(value, Opaque) and (
         value.is_setting or (value.negates or value).compared is not None

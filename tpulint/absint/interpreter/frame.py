@@ -14,7 +14,7 @@ from tpulint.absint.domain.context import ConditionKey, Scope, ScopeStack
 from tpulint.absint.domain.events import Argument, Arguments, Computation, Context
 from tpulint.absint.domain.objects import Class, Env, ExternalObject, Function, Instance
 from tpulint.absint.domain.site import Module, Site
-from tpulint.absint.domain.values import UNKNOWN, Bound, External, Value, join
+from tpulint.absint.domain.values import UNKNOWN, Bound, External, Imported, Value, join
 from tpulint.absint.interpreter.module_linking import Importer
 from tpulint.absint.interpreter.session import Session
 from tpulint.absint.resolver.project import Project
@@ -409,7 +409,8 @@ class Frame(ABC):
         while env is not None:
             value = env.names.get(name)
             if value is not None:
-                return self.session.looked_up(value, self)
+                is_import = isinstance(value, Imported)
+                return self.session.looked_up(value, self) if is_import else value
             env = env.outer
         starred = self.session.module_name(self.module, name)
         if starred is not None:

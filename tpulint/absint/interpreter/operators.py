@@ -298,8 +298,9 @@ def binary(
 
 def _present(value: Value) -> Value:
     """Return an operand that may be None: with None there is nothing to compute."""
-    present = [option for option in value.options if option != values.NONE]
-    return join(present) if isinstance(value, values.Choice) else value
+    if not isinstance(value, values.Choice):
+        return value
+    return join([option for option in value.options if option != values.NONE])
 
 
 def _text_with_start(op: str, starts: str, right: Value, result: Value) -> Value:

@@ -287,15 +287,14 @@ class Session(ModuleLinker):
         """Return whether the function is being read."""
         return any(code == id(function.code) for code, *_ in self._active)
 
-    @contextmanager
-    def entered(self, function: Function, args: Arguments) -> Iterator[None]:
-        """Make the function one that is being read in the block."""
+    def enter(self, function: Function, args: Arguments) -> None:
+        """Make the function one that is being read, until `leave`."""
         self.called.add(id(function.code))
         self._active.append(code_of_call(function, args))
-        try:
-            yield
-        finally:
-            self._active.pop()
+
+    def leave(self) -> None:
+        """End the reading of the function that was entered last."""
+        self._active.pop()
 
     @contextmanager
     def guessing(self) -> Iterator[None]:

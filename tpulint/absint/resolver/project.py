@@ -80,11 +80,12 @@ class Project:
 
         package: the answer for an `__init__`, where that is known.
         """
-        if package is not None and os.path.basename(path) == PACKAGE:
+        if package is not None and path.endswith(f"{os.sep}{PACKAGE}"):
             return package
-        if (path, is_in) not in self._answers:
-            self._answers[path, is_in] = is_in(self.files.data(path))
-        return self._answers[path, is_in]
+        answer = self._answers.get((path, is_in))
+        if answer is None:
+            answer = self._answers[path, is_in] = is_in(self.files.data(path))
+        return answer
 
 
 class Callers:

@@ -326,11 +326,9 @@ def _spellings_of(test: nodes.Node, branch: object) -> Iterator[tuple[Hashable, 
             yield from _spellings_of(item, branch)
 
 
-def _without_places(node: object) -> Hashable:
+def _without_places(node: nodes.Node | list[nodes.Node] | nodes.Literal) -> Hashable:
     """Return what a node says, wherever it is written: a path, or a class with its fields."""
-    if isinstance(node, list):
-        return tuple(map(_without_places, node))
-    if not isinstance(node, nodes.Node):
-        return node if isinstance(node, Hashable) else repr(node)
-    fields = (getattr(node, name) for name in node.__slots__ if name != "place")
-    return nodes.dotted_path(node) or (type(node).__name__, *map(_without_places, fields))
+    if isinstance(node, nodes.Node):
+        fields = [getattr(node, name) for name in node.__slots__ if name != "place"]
+        return nodes.dotted_path(node) or (type(node).__name__, *map(_without_places, fields))
+    return tuple(map(_without_places, node)) if isinstance(node, list) else node

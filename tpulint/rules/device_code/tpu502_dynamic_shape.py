@@ -136,7 +136,7 @@ def _needs(program: Program) -> Iterator[_Need]:
             continue
         for argument, what in dynamic_arguments(call):
             is_open = isinstance(argument.value, Sequence) and argument.value.open
-            alternatives = list(with_alternatives(argument.value, kinds=True))
+            alternatives = with_alternatives(argument.value, kinds=True)
             certainty = compiled_if(
                 program,
                 computation,

@@ -76,14 +76,11 @@ class UnboundedLoopGradient(Rule):
 def gradient_calls(computation: Computation) -> Iterator[ApiCall]:
     """Yield the calls of device code that take a gradient."""
     for call in (*computation.calls, *computation.updates):
-        owner = call.receiver
-        is_tape = isinstance(owner, ExternalObject) and owner.last == "GradientTape"
-        if (
-            call.last in LOSSES
-            and is_compiled(call.context)
-            and (call.last != "gradient" or is_tape)
-        ):
-            yield call
+        if call.last in LOSSES and is_compiled(call.context):
+            owner = call.receiver
+            is_tape = isinstance(owner, ExternalObject) and owner.last == "GradientTape"
+            if call.last != "gradient" or is_tape:
+                yield call
 
 
 def unbounded_loops(

@@ -357,17 +357,17 @@ def counted_updates(
     program: Program, computation: Computation, module: Module, loop: For | While
 ) -> frozenset[str]:
     """Return the names to which each round assigns how often the step has updated weights."""
-    counts = [
-        update.receiver.attributes.get("iterations")
+    counts = {
+        id(update.receiver.attributes.get("iterations"))
         for update in computation.calls
         if update.last in tf_names.OPTIMIZER_UPDATES
         and isinstance(update.receiver, ExternalObject)
         and not update.context.control()
-    ]
+    }
     read = {
         call.site
         for call in program.named.get("numpy", ())
-        if call.receiver is not None and any(call.receiver is count for count in counts)
+        if call.receiver is not None and id(call.receiver) in counts
     }
     # tensorflow/core/function/trace_type/trace_type_builder.py: a number of NumPy is a tensor.
     numbers: set[str] = set()

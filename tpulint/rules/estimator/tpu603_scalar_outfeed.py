@@ -31,7 +31,7 @@ class ScalarOutfeed(Rule):
             if is_broadcast:
                 continue
             for sent, is_always, is_sure in scalars_sent(program, computation, cluster):
-                tensor = next(tensors(sent.value))
+                tensor = tensors(sent.value)[0]
                 assert tensor.site is not None
                 culprit, module = traces.in_argument(sent, tensor), sent.site.module
                 name = (not culprit.is_holder and culprit.name) or sent.keyword or ""

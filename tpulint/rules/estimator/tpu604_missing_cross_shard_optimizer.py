@@ -230,7 +230,7 @@ def _may_be_summed(computation: Computation, update: ApiCall) -> bool:
     if pairs is None:
         return True
     for option in pairs.value.options:
-        gradients = list(tensors(option))
+        gradients = tensors(option)
         if not gradients or any(
             gradient.sort == "unseen" and gradient.site not in computed for gradient in gradients
         ):

@@ -204,9 +204,9 @@ class HostOnlyInput(Rule):
             for call in calls:
                 what = fault_on_the_host(call, feed, reads=bool(read), reads_given=reads_given)
                 # Whether the host of a TPU can write to its own disk was not seen.
-                is_sure = not call.context.is_guess and what != CACHE
+                is_sure = what not in (None, CACHE) and not call.context.is_guess
                 if what is None and certainty is Certainty.DEFINITE and is_unplaced(call):
-                    what, is_sure = DOWNLOADS, False
+                    what = DOWNLOADS
                 elif what is None or is_one_of_several(program, feed, call):
                     continue
                 may_be_no_tpu = isinstance(feed.owner, Strategy) and feed.owner.kind == "unknown"

@@ -52,27 +52,30 @@ class NoSuchApi(Rule):
             if not keyed and not isinstance(call.receiver, Strategy):
                 continue  # most calls: their names are checked above
             path = path_in_table(call)
-            certainty = definite_if(not call.context.is_guess)
             reported = _check_keywords(program, call, path, report) if path and keyed else set()
             for argument, near in misspelt_keywords(call):
                 if argument.keyword not in reported:
                     report(
                         argument.site.span,
                         f"`{call.last}` takes no `{argument.keyword}`; did you mean `{near}`?",
-                        certainty=certainty,
+                        certainty=_certainty_of(call),
                         fix=corrected(argument, near),
                     )
             if lacks_axis(call):
                 message = f"`{call.last}` has no default for `axis`: {AXES[call.last]}"
-                report(call.site.span, message, certainty=certainty)
+                report(call.site.span, message, certainty=_certainty_of(call))
             meant = [] if path else misspelled(call)
             if meant:
                 report(
                     call.site.span,
                     f"strategies have no `{call.last}` in any release of TensorFlow; did you mean"
                     f" `{meant[0]}`?",
-                    certainty=certainty,
+                    certainty=_certainty_of(call),
                 )
+
+
+def _certainty_of(call: ApiCall) -> Certainty:
+    return definite_if(not call.context.is_guess)
 
 
 # tensorflow/python/distribute/distribute_lib.py. `StrategyV1.reduce` has a default.

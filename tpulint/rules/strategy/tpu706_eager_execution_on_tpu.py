@@ -104,6 +104,7 @@ def eager_steps(program: Program) -> Iterator[EagerSwitch]:
     if not program.named_any(RUNS_EAGERLY):
         return
     traced = {id(built.call): built for built in program.computations if is_traced(built)}
+    makers = program.named_any(tf_names.TPU_STRATEGIES)
     switches: dict[int, tuple[ApiCall, Argument] | None] = {}
     for call in program.calls:
         if call.last in RUNS_EAGERLY and tf_names.is_tensorflow(call.path):
@@ -117,10 +118,8 @@ def eager_steps(program: Program) -> Iterator[EagerSwitch]:
         switch, argument = turned_on
         # The calls that make the TPUStrategies on which it may run count, too.
         strategies = {id(option) for option in (call.receiver or NONE).options}
-        makers = [
-            it for it in program.named_any(tf_names.TPU_STRATEGIES) if id(it.result) in strategies
-        ]
-        if not any(is_sure(switch, end) for end in (call, *makers)):
+        ends = [call, *(maker for maker in makers if id(maker.result) in strategies)]
+        if not any(is_sure(switch, end) for end in ends):
             # What is called may be one of several, of which some are not seen.
             if computation is not None and switch.context.reached_whenever(call.context):
                 yield switch, argument, call, Certainty.POSSIBLE

@@ -229,11 +229,11 @@ def takes_tensors_only(function: objects.Function) -> bool:
 
 def takes_what_may_hold_all(call: ApiCall) -> bool:
     """Return whether an argument may be, or hold, what holds a value of each replica."""
-    values = [argument.value for argument in call.arguments]
-    return any(
-        isinstance(it, STRUCTURES) or (isinstance(it, Tensor) and it.of_all is not None)
-        for it in values
-    )
+    for argument in call.arguments:
+        value = argument.value
+        if isinstance(value, STRUCTURES) or (isinstance(value, Tensor) and value.of_all):
+            return True
+    return False
 
 
 def taken_by_calls(program: Program) -> Iterator[Taken]:

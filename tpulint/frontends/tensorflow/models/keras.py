@@ -186,7 +186,7 @@ def replay(
         result = tensor if tensor.layer is None else results.get(id(tensor.layer), inputs)
         if isinstance(result, Tensor):
             return result
-        return transfer.flow(frame, list(tensors(result)), site)  # made of all that are in it
+        return transfer.flow(frame, tensors(result), site)  # made of all that are in it
 
     before = frozenset() if built_in is None else built_in.conditions
     for step in keras_models.steps(outputs):

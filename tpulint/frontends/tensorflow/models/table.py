@@ -131,12 +131,9 @@ Model = Callable[[Call], "Value | None"]
 
 def snapshot(arguments: Arguments) -> Arguments:
     """Copy the structures in arguments: a program may change its lists and dicts later."""
-    return tuple(
-        argument._replace(value=_copy(argument.value))
-        if isinstance(argument.value, STRUCTURES)
-        else argument
-        for argument in arguments
-    )
+    if not any(isinstance(argument.value, STRUCTURES) for argument in arguments):
+        return arguments  # most
+    return tuple([argument._replace(value=_copy(argument.value)) for argument in arguments])
 
 
 def _copy(value: Value, depth: int = 0) -> Value:
@@ -231,7 +228,7 @@ CLASSES: dict[str, Callable[[Value | None], bool]] = {
 TOLD_APART = (Choice, Instance)
 
 
-def _apart(value: Value | None) -> Hashable:
+def _apart(value: Value) -> Hashable:
     """Return what tells the models of an object from those of others of its type."""
     if isinstance(value, ExternalObject):
         return value.path, is_model(value)
@@ -337,7 +334,9 @@ class Table(Generic[F]):
         """
         if isinstance(call.receiver, TOLD_APART):
             return self._candidates(call, is_resolved)
-        key = type(call.receiver), _apart(call.receiver), call.path, is_resolved
+        key: Hashable = call.path, is_resolved
+        if call.receiver is not None:
+            key = type(call.receiver), _apart(call.receiver), key
         ranked = self._ranked.get(key)
         if ranked is None:
             ranked = self._ranked[key] = self._candidates(call, is_resolved)
