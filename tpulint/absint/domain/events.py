@@ -177,7 +177,9 @@ class Tensor(Value):
     @property
     def clusters(self) -> frozenset[Cluster]:
         """The host clusters that it went through."""
-        trails = reachable([self.trail] if self.trail else [], lambda trail: trail.before)
+        if self.trail is None:
+            return frozenset()
+        trails = reachable([self.trail], lambda trail: trail.before)
         return frozenset([trail.cluster for trail in trails if trail.cluster is not None])
 
     def __repr__(self) -> str:

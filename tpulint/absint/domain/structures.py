@@ -5,8 +5,7 @@ Some properties pass on to what is made of values: uniform on all replicas, scal
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Hashable, Iterable
 from typing import TypeGuard, TypeVar
 
 from tpulint.absint.domain import objects, values
@@ -56,25 +55,35 @@ def alternatives_of(kind: type[V], value: Value, kinds: bool = False) -> list[tu
     """Return what is of a kind in `value`, as `with_alternatives` does."""
     if isinstance(value, kind):
         return [(value, False)]
-    return list(_inside(kind, value, False, kinds, 1)) if isinstance(value, STRUCTURES) else []
+    collected: list[tuple[V, bool]] = []
+    if isinstance(value, STRUCTURES):
+        _collect(kind, value, False, kinds, 1, collected)
+    return collected
 
 
-def _inside(
-    kind: type[V], structure: Choice | Sequence | Mapping, chosen: bool, kinds: bool, depth: int
-) -> Iterator[tuple[V, bool]]:
+def _collect(
+    kind: type[V],
+    structure: Choice | Sequence | Mapping,
+    chosen: bool,
+    kinds: bool,
+    depth: int,
+    collected: list[tuple[V, bool]],
+) -> None:
+    """Add what is of a kind in a structure, without the cost of a generator for each level."""
     if isinstance(structure, Choice):
         chosen = chosen or not (kinds and are_of_one_kind(structure.options))
     for item in parts(structure):
         if isinstance(item, kind):
-            yield item, chosen
+            collected.append((item, chosen))
         elif depth < MAX_STRUCTURE_DEPTH and isinstance(item, STRUCTURES):
-            yield from _inside(kind, item, chosen, kinds, depth + 1)
+            _collect(kind, item, chosen, kinds, depth + 1, collected)
 
 
 def are_of_one_kind(items: Iterable[Value]) -> bool:
     """Return whether all are tensors that were made under the same scopes, with the same facts."""
-    kinds = {_kind(item) if isinstance(item, Tensor) else None for item in items}
-    return None not in kinds and len(kinds) == 1
+    listed = list(items)
+    made = [item for item in listed if isinstance(item, Tensor)]
+    return len(made) == len(listed) and len({_kind(tensor) for tensor in made}) == 1
 
 
 def _kind(tensor: Tensor) -> Hashable:
@@ -131,15 +140,16 @@ def copied(
 
     items: those of the copy, where they are copies too.
     """
-    return replace(
-        mapping,
+    return Mapping(
         items=mapping.items if items is None else items,
+        open=mapping.open,
+        site=mapping.site,
         keys=list(mapping.keys),
         set_at=dict(mapping.set_at),
         made=made,
         maybe_absent=set(mapping.maybe_absent),
         places=dict(mapping.places),
-        attributes=None,
+        complete=mapping.complete,
         dropped_at=dict(mapping.dropped_at),
     )
 

@@ -60,8 +60,12 @@ def makes_function(function: Function) -> bool:
 
 def code_of_call(function: Function, args: Arguments) -> Identity:
     """Return the code that takes part in a call: that of a recursion is the same each time."""
-    passed = [function_of(argument.value) for argument in args if type(argument.value) in PASSED]
-    return (id(function.code), *(id(callee.code) for callee in passed if callee is not None))
+    codes = [id(function.code)]
+    for argument in args:
+        passed = function_of(argument.value) if type(argument.value) in PASSED else None
+        if passed is not None:
+            codes.append(id(passed.code))
+    return tuple(codes)
 
 
 def _collect(value: Value, passed: list[object], levels: int = MAX_CLOSURE_LEVELS) -> None:

@@ -104,12 +104,12 @@ _TPU_ESTIMATOR = (
 
 def makes_plain_estimator(data: bytes) -> bool:
     """Return whether an Estimator that is no TPUEstimator is made here."""
-    return re.search(rb"\bestimator\.Estimator\(", data) is not None
+    return b"Estimator(" in data and re.search(rb"\bestimator\.Estimator\(", data) is not None
 
 
 def may_make_tpu_estimator(data: bytes) -> bool:
     """Return whether a TPUEstimator may be made here."""
-    return re.search(_TPU_ESTIMATOR, data) is not None
+    return b"Estimator" in data and b"TPU" in data and bool(re.search(_TPU_ESTIMATOR, data))
 
 
 def names_a_tpu(data: bytes) -> bool:

@@ -133,7 +133,11 @@ def snapshot(arguments: Arguments) -> Arguments:
     """Copy the structures in arguments: a program may change its lists and dicts later."""
     if not any(isinstance(argument.value, STRUCTURES) for argument in arguments):
         return arguments  # most
-    return tuple([argument._replace(value=_copy(argument.value)) for argument in arguments])
+    copies = (_copy(argument.value) for argument in arguments)
+    return tuple(
+        argument if copy is argument.value else argument._replace(value=copy)
+        for argument, copy in zip(arguments, copies, strict=True)
+    )
 
 
 def _copy(value: Value, depth: int = 0) -> Value:
