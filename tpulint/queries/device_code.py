@@ -247,11 +247,12 @@ def soft_placement(program: Program, computation: Computation) -> str | None:
     if isinstance(strategy, Strategy) and isinstance(strategy.made, Context):
         ways.append(strategy.made)
     for call in program.named.get(SETS_PLACEMENT, ()):
-        is_on_the_way = any(
-            call.context.run == way.run and call.context.conditions <= way.conditions
+        on_the_way = [
+            way
             for way in ways
-        )
-        if is_on_the_way and call.value("enabled", 0) == Const(True):
+            if call.context.run == way.run and call.context.conditions <= way.conditions
+        ]
+        if on_the_way and call.value("enabled", 0) == Const(True):
             return ON
     # The program is the module in which the outermost call is.
     first = start_of(computation.context.call_chain, computation.site)

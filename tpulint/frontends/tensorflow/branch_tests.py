@@ -329,6 +329,6 @@ def _spellings_of(test: nodes.Node, branch: object) -> Iterator[tuple[Hashable, 
 def _without_places(node: nodes.Node | list[nodes.Node] | nodes.Literal) -> Hashable:
     """Return what a node says, wherever it is written: a path, or a class with its fields."""
     if isinstance(node, nodes.Node):
-        fields = [getattr(node, name) for name in node.__slots__ if name != "place"]
+        fields = (getattr(node, name) for name in node.__slots__ if name != "place")
         return nodes.dotted_path(node) or (type(node).__name__, *map(_without_places, fields))
     return tuple(map(_without_places, node)) if isinstance(node, list) else node

@@ -18,7 +18,7 @@ from tpulint.frontends.tensorflow.knowledge import naming
 from tpulint.frontends.tensorflow.knowledge.operations import BuiltOperation
 from tpulint.frontends.tensorflow.knowledge.tf_names import MODEL_FN, is_tensorflow, words
 from tpulint.frontends.tensorflow.program import Program, answered_once
-from tpulint.queries.certainty import compiled_if, doubt_about
+from tpulint.queries.certainty import compiled_if
 from tpulint.queries.device_code import compiled_calls, is_compiled, is_softly_placed, iterated_by
 from tpulint.queries.environment import is_for_tensorflow_1, operation_built
 from tpulint.rules.base import Report, Rule, Severity, register
@@ -161,8 +161,11 @@ def advice(call: ApiCall, built: BuiltOperation, computation: Computation) -> st
 
 def _is_built(
     program: Program, computation: Computation, call: ApiCall, built: BuiltOperation
-) -> tuple[bool, str]:
-    """Return whether the operation is certainly there, without a kernel, and what settles it."""
+) -> tuple[bool, str | None]:
+    """Return whether the operation is certainly there, without a kernel, and what settles it.
+
+    None: what settles whether a TPU compiles anything there.
+    """
     if is_for(call.context, naming.DEBUGGING):
         return False, IF_ON
     if built.writer and not has_writer(program, computation):
@@ -173,7 +176,7 @@ def _is_built(
     # TensorFlow computes an operation on constants while it builds the graph, but prints later.
     is_folded = bool(call.arguments) and all(isinstance(a.value, Const) for a in call.arguments)
     is_built = built.lacks_kernel and (not is_folded or call.last in ("print", "Print"))
-    return is_built, doubt_about(program, computation, call.context)
+    return is_built, None
 
 
 def read_of_dataset(call: ApiCall) -> ApiCall | None:

@@ -133,11 +133,13 @@ def snapshot(arguments: Arguments) -> Arguments:
     """Copy the structures in arguments: a program may change its lists and dicts later."""
     if not any(isinstance(argument.value, STRUCTURES) for argument in arguments):
         return arguments  # most
-    copies = (_copy(argument.value) for argument in arguments)
-    return tuple(
-        argument if copy is argument.value else argument._replace(value=copy)
-        for argument, copy in zip(arguments, copies, strict=True)
-    )
+    copies = []
+    for argument in arguments:
+        value = _copy(argument.value)
+        if value is not argument.value:
+            argument = Argument(argument.keyword, argument.star, value, *argument[3:])
+        copies.append(argument)
+    return tuple(copies)
 
 
 def _copy(value: Value, depth: int = 0) -> Value:
@@ -336,10 +338,10 @@ class Table(Generic[F]):
 
         is_resolved: the callee is known by its dotted name or by the object that it is a method of.
         """
-        if isinstance(call.receiver, TOLD_APART):
-            return self._candidates(call, is_resolved)
         key: Hashable = call.path, is_resolved
         if call.receiver is not None:
+            if isinstance(call.receiver, TOLD_APART):
+                return self._candidates(call, is_resolved)
             key = type(call.receiver), _apart(call.receiver), key
         ranked = self._ranked.get(key)
         if ranked is None:
