@@ -237,7 +237,7 @@ def end_of(value: Value) -> str:
 
 def uniform(items: Iterable[Value]) -> bool:
     """Return whether every replica has the same in `items`: settings, and what they agreed on."""
-    return all(_uniform(item) for item in items)
+    return all(map(_uniform, items))
 
 
 def _uniform(value: Value) -> bool:
@@ -285,4 +285,4 @@ def is_flag(value: Value) -> TypeGuard[External]:
 def of_scalars(values: Iterable[Value]) -> bool:
     """Return whether an operator on `values` gives a scalar."""
     listed = list(values)
-    return bool(listed) and all(is_scalar(value) for value in listed)
+    return bool(listed) and all(map(is_scalar, listed))

@@ -167,8 +167,10 @@ def _of_class(cls: Class, name: str) -> Value:
 
 
 def _in_class(cls: Class, name: str) -> Value | None:
-    bases = (base for base in mro(cls) if isinstance(base, Class))
-    return next((base.names[name] for base in bases if name in base.names), None)
+    for base in mro(cls):
+        if isinstance(base, Class) and name in base.names:
+            return base.names[name]
+    return None
 
 
 def put(frame: Frame, base: Value, name: str, item: Value) -> None:

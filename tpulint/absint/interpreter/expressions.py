@@ -47,8 +47,8 @@ def _truth(value: Value) -> bool | None:
 
 def condition_key(library: Library, value: Value, node: Expression, site: Site) -> ConditionKey:
     """Return the identity of an unknown test: the same opaque thing, else the place of the test."""
-    kinds = {type(option) for option in value.options}
-    is_flag = kinds == {Const} and len(value.options) > 1
+    kinds = set(map(type, value.options))
+    is_flag = kinds == {Const} and not isinstance(value, Const)
     if is_flag or values.ContextQuery in kinds:  # it takes several values, or asks what is open
         return ConditionKey(context.STATE, site, test=node)
     if isinstance(value, Opaque) and (
@@ -163,8 +163,9 @@ def _subscript(frame: Frame, node: nodes.Subscript) -> Value:
         return Sequence(base.kind, kept, is_open, frame.site(node.place), frame.context)
     index = value(frame, node.index)
     site = frame.site(node.place)
-    of_python = all(isinstance(holder, (Sequence, Mapping)) for holder in base.options)
-    if transfer.is_data(index) and of_python:
+    if transfer.is_data(index) and all(
+        isinstance(holder, (Sequence, Mapping)) for holder in base.options
+    ):
         transfer.note_effect(frame, transfer.ASKS, transfer.INDEX, site)
     return operators.subscript(frame, base, index, site)
 

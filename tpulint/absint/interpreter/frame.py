@@ -345,7 +345,8 @@ class Frame(ABC):
         try:
             yield
         finally:
-            self.context = self.context.with_scopes(scopes)
+            if self.context.scopes is not scopes:
+                self.context = self.context.with_scopes(scopes)
 
     def assume(self, key: ConditionKey, branch: object) -> None:
         """Reach what follows only under a condition."""

@@ -121,7 +121,9 @@ def _dtype(frame: Frame, name: str, operands: list[Value], site: Site) -> str | 
 
 def _may_be_touched(value: Value) -> bool:
     """Return whether it is a tensor or a variable, or may be one."""
-    return any(isinstance(option, (Tensor, Variable)) for option in value.options)
+    if not isinstance(value, values.Choice):
+        return isinstance(value, (Tensor, Variable))
+    return any(map(_may_be_touched, value.options))
 
 
 # A TPU has no strings, so this is no tensor: a key of what may be a dict, or a part of such a key.

@@ -168,9 +168,8 @@ def result(frame: Frame, items: Iterable[Value], site: Site, sort: str = "tensor
     items = list(items)
     output = flow(frame, all_tensors(items), site, sort)
     # What a variable holds is no more known to a trace than what a batch holds.
-    output.data |= sort != "unseen" and any(
-        isinstance(item, Variable) and not item.assumed for item in items
-    )
+    if not output.data and sort != "unseen":
+        output.data = any(isinstance(item, Variable) and not item.assumed for item in items)
     return output
 
 

@@ -192,15 +192,15 @@ class Files:
         Archives and mirrors name the folder of a repository that is imported as a package so,
         with its owner's or a revision's name added. A fork adds words: `albert-with-comet`.
         """
-        folder = os.path.basename(root)
+        folder = root.rpartition(os.sep)[2]
         if _is_named(folder, name, rf"(?:[-_.@](?:{REVISION}))?"):
             return True
         return _is_named(folder, name, "[-_.].+") and self._has(root, PACKAGE)
 
     def child(self, path: str, name: str) -> str | None:
         """Return the file of the module `name` inside the package whose `__init__` is at `path`."""
-        is_package = os.path.basename(path) == PACKAGE
-        return self._inside(os.path.dirname(path), name) if is_package else None
+        folder, _, file = path.rpartition(os.sep)
+        return self._inside(folder, name) if file == PACKAGE else None
 
     def is_written(self, path: str) -> bool:
         """Return whether there is such a file: a package without an `__init__` has none."""

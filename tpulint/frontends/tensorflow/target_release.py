@@ -125,9 +125,9 @@ class Targets:
 
     def of(self, filename: str) -> Target:
         """Return the target of a file, which need not exist."""
-        folder = os.path.dirname(os.path.abspath(filename))
+        folder = os.path.dirname(filename)
         if folder not in self._known:
-            self._known[folder] = self._find_above(folder)
+            self._known[folder] = self._find_above(os.path.abspath(folder))
         target = self._known[folder]
         configured = names.mask_of(self._configured) if self._configured else 0
         if configured:

@@ -228,7 +228,8 @@ def has_writer(program: Program, computation: Computation) -> bool:
     ]
     if any(call.context.on_device for call in makes_default):
         return True
-    under = {site for call in makes_default for site in calls_under(call.site)}
+    openings = {call.site for call in makes_default}
+    under = {site for opening in openings for site in calls_under(opening)}
     # The first call traces the step: none may be where there is no default.
     return all(
         not under.isdisjoint([other.site, *(step.site for step in other.context.call_chain)])

@@ -131,15 +131,17 @@ Model = Callable[[Call], "Value | None"]
 
 def snapshot(arguments: Arguments) -> Arguments:
     """Copy the structures in arguments: a program may change its lists and dicts later."""
-    if not any(isinstance(argument.value, STRUCTURES) for argument in arguments):
-        return arguments  # most
-    copies = []
     for argument in arguments:
-        value = _copy(argument.value)
-        if value is not argument.value:
-            argument = Argument(argument.keyword, argument.star, value, *argument[3:])
-        copies.append(argument)
-    return tuple(copies)
+        if isinstance(argument.value, STRUCTURES):
+            return tuple(map(_copy_of, arguments))
+    return arguments  # most
+
+
+def _copy_of(argument: Argument) -> Argument:
+    copy = _copy(argument.value)
+    if copy is argument.value:
+        return argument
+    return Argument(argument.keyword, argument.star, copy, *argument[3:])
 
 
 def _copy(value: Value, depth: int = 0) -> Value:
