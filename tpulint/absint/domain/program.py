@@ -147,9 +147,9 @@ class ProgramEvents:
         )
 
     def all_calls(self) -> Iterator[ApiCall]:
-        """Every call of something outside the project."""
-        yield from chain(self.calls, *(computation.calls for computation in self.computations))
+        """Return every call of something outside the project."""
+        return chain(self.calls, *(computation.calls for computation in self.computations))
 
     def clusters(self) -> Iterator[Cluster]:
-        """Every host cluster, of all computations."""
-        yield from chain(*(computation.clusters for computation in self.computations))
+        """Return every host cluster, of all computations."""
+        return chain(*(computation.clusters for computation in self.computations))

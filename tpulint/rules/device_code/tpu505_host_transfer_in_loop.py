@@ -55,8 +55,8 @@ class HostTransferInLoop(Rule):
 def check_what_is_moved(program: Program, report: Report) -> None:
     """Soft placement lets operations without a kernel run on the host: each is a host cluster."""
     for computation, call in moved_calls(program):
-        built, loop = builds(call.path), loop_around(call.context)
-        if built is None or loop is None:
+        built = builds(call.path)
+        if built is None or loop_around(call.context) is None:
             continue
         report(
             call.site.span,

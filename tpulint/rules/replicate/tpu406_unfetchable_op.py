@@ -90,8 +90,11 @@ def _check_hook(
 def taken_by(call: ApiCall) -> Iterator[tuple[Value, Argument | None]]:
     """Yield the values that this call of a session fetches or is fed."""
     receiver = call.receiver
-    name = receiver.last if isinstance(receiver, (ExternalObject, Opaque)) else ""
-    if call.last in RUNS and naming.SESSION.is_in(name):
+    if (
+        call.last in RUNS
+        and isinstance(receiver, (ExternalObject, Opaque))
+        and naming.SESSION.is_in(receiver.last)
+    ):
         for argument in call.arguments:
             yield argument.value, argument
             if isinstance(argument.value, Mapping):

@@ -113,7 +113,7 @@ def eager_steps(program: Program) -> Iterator[EagerSwitch]:
             if argument is not None and argument.value == ON:
                 switches[call.context.run] = call, argument
         turned_on, computation = switches.get(call.context.run), traced.get(id(call))
-        if turned_on is None:
+        if turned_on is None or (computation is None and call.last not in KERAS_RUNS):
             continue
         switch, argument = turned_on
         # The calls that make the TPUStrategies on which it may run count, too.
@@ -125,7 +125,7 @@ def eager_steps(program: Program) -> Iterator[EagerSwitch]:
                 yield switch, argument, call, Certainty.POSSIBLE
         elif computation is not None:
             yield switch, argument, call, computation.certainty
-        elif call.last in KERAS_RUNS and is_made_for_tpu(call.receiver):
+        elif is_made_for_tpu(call.receiver):
             yield switch, argument, call, Certainty.DEFINITE
 
 
