@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
-
 from tests.unit.reading import interpreter, program
 from tpulint.absint.domain.objects import Function
 from tpulint.absint.domain.site import Site
@@ -58,10 +56,12 @@ def test_each_run_has_fresh_budgets() -> None:
 def test_recursion_goes_two_deep() -> None:
     reader, (again,) = functions("def again(x):\n    return again(x)\n")
     reader.new_run()
-    with reader.entered(again, ()):
-        assert can_enter(reader, again)
-        with reader.entered(again, ()):
-            assert not can_enter(reader, again)
+    reader.enter(again, ())
+    assert can_enter(reader, again)
+    reader.enter(again, ())
+    assert not can_enter(reader, again)
+    reader.leave()
+    reader.leave()
     assert reader.reasons(again) == ["recursion"]
     assert not reader.unfollowed  # what it does has been read
     assert not reader.is_active(again)
@@ -71,12 +71,11 @@ def test_calls_go_so_deep() -> None:
     text = "".join(f"def f{number}():\n    pass\n" for number in range(MAX_CALL_DEPTH + 2))
     reader, actual = functions(text)
     reader.new_run()
-    with ExitStack() as calls:
-        for item in actual[:MAX_CALL_DEPTH]:
-            calls.enter_context(reader.entered(item, ()))
-        assert can_enter(reader, actual[MAX_CALL_DEPTH])
-        calls.enter_context(reader.entered(actual[MAX_CALL_DEPTH], ()))
-        assert not can_enter(reader, actual[MAX_CALL_DEPTH + 1])
+    for item in actual[:MAX_CALL_DEPTH]:
+        reader.enter(item, ())
+    assert can_enter(reader, actual[MAX_CALL_DEPTH])
+    reader.enter(actual[MAX_CALL_DEPTH], ())
+    assert not can_enter(reader, actual[MAX_CALL_DEPTH + 1])
     (call,) = reader.unfollowed
     assert (call.function, call.limit) == (
         f"f{MAX_CALL_DEPTH + 1}",
