@@ -52,7 +52,7 @@ class NamesInFile(NamedTuple):
 
 def names_in_file(data: bytes) -> NamesInFile:
     """Search the bytes of a file for names that some release lacks."""
-    missing = tuple(missing_somewhere(data))
+    missing = missing_somewhere(data)
     return NamesInFile(missing, bool(missing) and keeps_keras_2(data))
 
 
@@ -108,7 +108,7 @@ def _in_code(
     from tpulint.syntax.parse import code_of
 
     text = read_source(filename, read()).text
-    its = its._replace(missing=tuple(missing_somewhere(code_of(text).encode())))
+    its = its._replace(missing=missing_somewhere(code_of(text).encode()))
     if not lacks_one(target, its.missing):
         return its
     spellings = spelled(text, PACKAGE.decode(), names.method_names())
@@ -142,11 +142,15 @@ def lacks_one(target: Target, names: Iterable[str]) -> bool:
     return any(is_missing(having_of(path), target.of_name(path)) for path in names)
 
 
-def missing_somewhere(data: bytes) -> Iterator[str]:
-    """Yield the dotted names in these bytes that some release lacks."""
-    if PACKAGE in data:
-        every = names.every()
-        yield from (path for path in candidates(data) if having_of(path) != every)
+def missing_somewhere(data: bytes) -> tuple[str, ...]:
+    """Return the dotted names in these bytes that some release lacks, each once.
+
+    They are sorted: an order that differs by process would look like an edit to the next check.
+    """
+    if PACKAGE not in data:
+        return ()
+    every = names.every()
+    return tuple(sorted({path for path in candidates(data) if having_of(path) != every}))
 
 
 @functools.lru_cache(maxsize=4096)
