@@ -82,8 +82,8 @@ def _collect(
 def are_of_one_kind(items: Iterable[Value]) -> bool:
     """Return whether all are tensors that were made under the same scopes, with the same facts."""
     listed = list(items)
-    made = [item for item in listed if isinstance(item, Tensor)]
-    return len(made) == len(listed) and len({_kind(tensor) for tensor in made}) == 1
+    only_tensors = [item for item in listed if isinstance(item, Tensor)]
+    return len(only_tensors) == len(listed) and len(set(map(_kind, only_tensors))) == 1
 
 
 def _kind(tensor: Tensor) -> Hashable:

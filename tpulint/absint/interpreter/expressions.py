@@ -48,7 +48,7 @@ def _truth(value: Value) -> bool | None:
 def condition_key(library: Library, value: Value, node: Expression, site: Site) -> ConditionKey:
     """Return the identity of an unknown test: the same opaque thing, else the place of the test."""
     kinds = set(map(type, value.options))
-    is_flag = kinds == {Const} and not isinstance(value, Const)
+    is_flag = kinds == {Const} and len(value.options) > 1
     if is_flag or values.ContextQuery in kinds:  # it takes several values, or asks what is open
         return ConditionKey(context.STATE, site, test=node)
     if isinstance(value, Opaque) and (

@@ -44,7 +44,7 @@ def identity(function: Function, args: Arguments) -> Identity:
             held = value.attributes.values()
         elif isinstance(value, STRUCTURES):
             held = parts(value)
-        for item in islice(held, MAX_IDENTITY_ITEMS):
+        for item in islice(held, MAX_IDENTITY_ITEMS) if held else ():
             if type(item) in PASSED:
                 _collect(item, passed)
     return tuple(passed)

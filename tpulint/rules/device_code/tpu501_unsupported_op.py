@@ -164,7 +164,7 @@ def _is_built(
 ) -> tuple[bool, str | None]:
     """Return whether the operation is certainly there, without a kernel, and what settles it.
 
-    None: what settles whether a TPU compiles anything there.
+    The second is None where all that is open is whether a TPU compiles it.
     """
     if is_for(call.context, naming.DEBUGGING):
         return False, IF_ON

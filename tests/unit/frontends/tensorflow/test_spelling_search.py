@@ -34,6 +34,6 @@ def test_the_order_of_names_is_the_same_in_each_process(seed: str) -> None:
         check=True,
         timeout=60,
     )
-    found = missing_somewhere(SOURCE.encode())
-    assert len(found) > 2
-    assert run.stdout.decode().split() == list(found) == sorted(set(found))
+    names = missing_somewhere(SOURCE.encode())
+    assert len(names) > 2
+    assert run.stdout.decode().split() == list(names) == sorted(set(names))
